@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -10,10 +13,15 @@ from hypothesis import settings
 settings.register_profile("steps", deadline=None)  # how long an example takes depends on what else the machine does
 settings.load_profile("steps")
 
+# Where nothing compiled may be written, each of some hundred processes would compile the package for itself.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 SCRUBBED = ("CI", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FSDP2_LINT_DEBUG")
 
 HERE = Path(__file__).parent
 LONG = ("preflight", "runtime", "whole", "locks", "servers")  # folders whose files take longest
+JOBS = 1  # case of a test that starts jobs, each of which is some processes and seconds
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -22,8 +30,25 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.loadscopereorder = False
 
 
+@pytest.hookimpl(tryfirst=True)  # before what is slow is left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    cases = defaultdict(list)
+    for item in items:
+        if hasattr(item, "callspec") and not any(item.iter_markers("slow")):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for alike in cases.values():
+        _leave_to_slow(alike)
     items.sort(key=lambda item: item.path.relative_to(HERE).parts[0] not in LONG if HERE in item.path.parents else True)
+
+
+def _leave_to_slow(cases: list[pytest.Item]) -> None:
+    """By default so many cases of a test run as its marker says, spread over its list; of jobs, one."""
+    marker = cases[0].get_closest_marker("quick")
+    number = marker.args[0] if marker else JOBS if cases[0].get_closest_marker("torchrun") else len(cases)
+    shown = {round(at * (len(cases) - 1) / max(1, number - 1)) for at in range(number)}
+    for at, case in enumerate(cases):
+        if at not in shown:
+            case.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)

@@ -55,6 +55,7 @@ def assert_same(left: dict, right: dict) -> None:
             assert value == right[key], key
 
 
+@pytest.mark.slow
 def test_reference_trains_and_resumes(tmp_path: Path) -> None:
     script = GOOD / "reference.py"
     whole, resumed = tmp_path / "whole", tmp_path / "resumed"
@@ -71,6 +72,7 @@ def test_reference_trains_and_resumes(tmp_path: Path) -> None:
     assert_same(load_checkpoint(whole / "step-20"), load_checkpoint(resumed / "step-20"))
 
 
+@pytest.mark.slow
 def test_project_trains_and_resumes(tmp_path: Path) -> None:
     script = GOOD / "project" / "train.py"
     output, whole = tmp_path / "output", tmp_path / "whole"

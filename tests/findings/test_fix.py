@@ -55,6 +55,7 @@ def of_folder(folder: Path) -> Check:
     return lambda overlay: lint([str(folder)], Asked(select=["ALL"]), overlay=overlay)
 
 
+@pytest.mark.quick(30)
 @pytest.mark.parametrize("code", PAGES)
 def test_programs_of_pages(code: str, tmp_path: Path) -> None:
     for number, program in enumerate(programs(registry.page(registry.rule(code)))):
@@ -70,6 +71,7 @@ def test_programs_of_pages(code: str, tmp_path: Path) -> None:
             assert_mended(of_folder(folder), unsafe=False)
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_examples(example: Path) -> None:
     mended = assert_mended(of_folder(example), unsafe=True)

@@ -184,6 +184,7 @@ def test_a_number_of_thousands_of_digits(name: str, said: Callable[..., Said], t
     assert "FSDP601" in out.partition("good.py")[0]
 
 
+@pytest.mark.quick(40)
 @pytest.mark.parametrize("codec", sorted(set(aliases.values()) | {"idna", "punycode", "undefined", "rot13", "hex"}))
 def test_a_file_of_any_encoding(codec: str, said: Callable[..., Said], tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text(f"# coding: {codec}\n{PROGRAM}x = 'é'\n", encoding="utf-8")

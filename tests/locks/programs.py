@@ -193,8 +193,8 @@ def sample(cases: Iterable[T], share: float, name: Callable[[T], str] = str) -> 
 
 
 def daily(cases: Iterable[T], share: float = 1.0, name: Callable[[T], str] = str) -> list[Any]:
-    """A sample as the cases of a test. Half of it runs by default, the other half with ``-m slow``."""
-    return [_param(case, slow=_chance(name(case)) >= share / 2) for case in sample(cases, share, name)]
+    """A sample as the cases of a test. An eighth of it runs by default, the rest with ``-m slow``."""
+    return [_param(case, slow=_chance(name(case)) >= share / 8) for case in sample(cases, share, name)]
 
 
 def _param(case: Any, *, slow: bool) -> Any:

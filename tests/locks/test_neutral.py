@@ -70,18 +70,17 @@ def test_neither_do_several(program: Program) -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("edit", EDITS)
 @pytest.mark.parametrize("program", [program for program in ALL if program not in planted()], ids=str)
-def test_no_neutral_edit_changes_anything(program: Program, edit: str) -> None:
-    assert edited(program, [edit], Random(program.name)) == []
+def test_no_neutral_edit_changes_anything(program: Program) -> None:
+    assert {edit: changed for edit in EDITS if (changed := edited(program, [edit], Random(program.name)))} == {}
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("program", ALL, ids=str)
-def test_nor_do_any_several(program: Program, seed: int) -> None:
-    chance = Random(f"{seed} {program.name}")
-    assert edited(program, combination(chance), chance) == []
+def test_nor_do_any_several(program: Program) -> None:
+    for seed in range(3):
+        chance = Random(f"{seed} {program.name}")
+        assert edited(program, combination(chance), chance) == [], seed
 
 
 # --- the lock itself: an edit that does change the program is seen ---

@@ -124,6 +124,7 @@ def told(folder: Path, *files: str, seed: str = "0", at: str = ".") -> bytes:
     return ran.stdout
 
 
+@pytest.mark.slow
 def test_hash_seed_order_and_working_folder(tmp_path: Path) -> None:
     folder = REPOSITORY / "examples" / "broken" / "optimizer_before_sharding"
     names = sorted(path.name for path in folder.glob("*.py"))

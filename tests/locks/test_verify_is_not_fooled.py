@@ -95,6 +95,8 @@ def ends_well(before: list[Finding], project: Path) -> bool:
         return False
 
 
+@pytest.mark.slow
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_edit_of_a_sample_is_taken_for_a_mend(kind: str, tmp_path: Path) -> None:
     chosen = edits(kind)[::STEP]

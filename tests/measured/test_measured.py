@@ -25,15 +25,9 @@ def test_the_source_does_not_uphold_what_a_job_sees(name: str) -> None:
         assert (code, row) in told or "upheld" not in analysis.verdicts(code)
 
 
-IN_JOBS = [name for name, program in PROGRAMS.items() if "# source" not in program]
-JOBS = [  # every second one is slow, and those of four ranks
-    pytest.param(name, marks=pytest.mark.slow if number % 2 or "# ranks: 4" in PROGRAMS[name] else ())
-    for number, name in enumerate(IN_JOBS)
-]
-
-
 @pytest.mark.torchrun
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.quick(3)
+@pytest.mark.parametrize("name", [name for name, program in PROGRAMS.items() if "# source" not in program])
 def test_a_job_says_it(name: str, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     from tests.runtime.jobs import run_program

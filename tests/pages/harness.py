@@ -14,6 +14,7 @@ import re
 import tokenize
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from fsdp2_lint.catalogue import registry
@@ -48,7 +49,8 @@ class Mark:
         return f"{self.file}:{self.row}: {self.kind}: [{self.code}]"
 
 
-def programs(page: str) -> list[Program]:
+@cache  # a dozen of tests are made from them
+def programs(page: str) -> tuple[Program, ...]:
     """The programs of a page. What does not follow the format raises ValueError."""
     found: list[Program] = []
     in_examples = False
@@ -80,7 +82,7 @@ def programs(page: str) -> list[Program]:
             name = named[1] if named else DEFAULT_FILE
     if fence is not None:
         raise ValueError("a fenced block is not closed")
-    return found
+    return tuple(found)
 
 
 def marks(files: Mapping[str, str]) -> set[Mark]:

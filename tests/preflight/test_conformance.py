@@ -43,6 +43,7 @@ def cases(rule: Rule) -> Iterator[Any]:
         yield pytest.param(program, id=name, marks=slow)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("program", [each for rule in RULES.values() if "P" in rule.judged_by for each in cases(rule)])
 def test_program(program: Program, tmp_path: Path) -> None:
     for name, text in program.files.items():

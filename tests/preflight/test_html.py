@@ -142,6 +142,7 @@ def test_a_rehearsal_of_nothing() -> None:
     assert "Nothing was sharded." in page and "No findings" in page and not svgs(page)
 
 
+@pytest.mark.slow
 def test_more_groups_than_are_drawn() -> None:
     plan = planned(8)
     group = plan.groups[0]
@@ -150,6 +151,7 @@ def test_more_groups_than_are_drawn() -> None:
     assert "The first 40 of 50 rows." in page and "Part49" in page
 
 
+@pytest.mark.slow
 @given(st.integers(1, 80), st.lists(st.integers(0, 90), min_size=1, max_size=4))
 def test_the_map_of_shards(shards: int, lengths: list[int]) -> None:
     params = tuple(

@@ -81,6 +81,7 @@ SHARDS = LAYERS * WEIGHT // RANKS
 LOSS = 8  # the loss and its gradient
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("fake", [False, True])
 def test_a_stack_of_linear_layers(fake: bool) -> None:
     profile, plan = trained(Stack, stack_step, fake=fake)
@@ -222,6 +223,7 @@ def decoder_step(model: nn.Module) -> torch.Tensor:
     return F.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("fake", [False, True])
 def test_a_decoder(fake: bool) -> None:
     profile, plan = trained(Decoder, decoder_step, fake=fake)
@@ -334,6 +336,7 @@ def test_begun_in_the_first_forward() -> None:
     assert found.peak == whole.peak
 
 
+@pytest.mark.slow
 def test_tensor_parallel_and_replicas() -> None:
     with world(0, 8):
         grid = mesh(2, 2, 2, names=("replicate", "shard", "tp"))
@@ -361,6 +364,7 @@ def test_tensor_parallel_and_replicas() -> None:
     assert highest(found, "backward").where
 
 
+@pytest.mark.slow
 def test_the_sharding_of_operations_is_no_memory() -> None:
     """DTensor asks for the shapes of whole tensors when an optimizer steps for the first time."""
     profile, _ = trained(Stack, stack_step, fake=True, ranks=256, steps=1)

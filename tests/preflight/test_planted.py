@@ -68,6 +68,7 @@ def test_a_fault_is_found(name: str, tmp_path: Path) -> None:
     assert [found.code for found in report.findings] == [code], [*report.notes, *report.stopped.values()]
 
 
+@pytest.mark.slow
 def test_the_job_without_faults_is_silent(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(TRAINING, encoding="utf-8")
@@ -76,6 +77,7 @@ def test_the_job_without_faults_is_silent(tmp_path: Path) -> None:
     assert not (tmp_path / "checkpoint").exists()
 
 
+@pytest.mark.slow
 def test_at_a_thousand_ranks_some_hold_nothing(tmp_path: Path) -> None:
     """2,304 rows in chunks of 3 are given out before the last 256 of 1,024 ranks."""
     script = tmp_path / "train.py"
@@ -84,6 +86,7 @@ def test_at_a_thousand_ranks_some_hold_nothing(tmp_path: Path) -> None:
     assert [found.code for found in report.findings] == ["FSDP313"]
 
 
+@pytest.mark.slow
 def test_chunks_that_are_nearly_even_leave_a_rank_without_and_cost_nothing(tmp_path: Path) -> None:
     """10,944 rows in chunks of 43 are given out before the last of 256 ranks."""
     script = tmp_path / "train.py"

@@ -32,6 +32,7 @@ def cases() -> list[Any]:
     return [pytest.param(*each, marks=[] if each in first else [pytest.mark.slow]) for each in every]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("layout", "size", "depth"), cases())
 def test_a_rehearsal_issues_what_the_job_issues(layout: str, size: int, depth: Depth, tmp_path: Path) -> None:
     job = _compared(PROGRAM, (layout,), size, depth, tmp_path)

@@ -46,6 +46,7 @@ def found(tmp_path: Path, initialise: str) -> list[str]:
     return [each.code for each in report.findings]
 
 
+@pytest.mark.slow
 def test_a_part_that_nothing_writes(tmp_path: Path) -> None:
     assert found(tmp_path, INIT) == ["FSDP201"]
 

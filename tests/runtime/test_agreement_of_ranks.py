@@ -187,6 +187,7 @@ def test_correct(tmp_path: Path, name: str) -> None:
     assert job.report.notes == [] and job.report.crashes == [], job.output()
 
 
+@pytest.mark.slow
 def test_the_patience_can_be_switched_off(tmp_path: Path) -> None:
     program = "train(model, optimizer, steps=1)\nif rank == 0:\n    time.sleep(2)\ndist.barrier()\n"
     job = run(tmp_path, program, stall_after=0.0)

@@ -153,6 +153,7 @@ def train_stale_in_block() -> list[tuple[Any, ...]]:
     return [(each.code, each.primary.site.path, each.primary.site.row, each.observed) for each in found]
 
 
+@pytest.mark.slow
 def test_stale_optimizer() -> None:
     for rank, found in enumerate(on_ranks(train_stale_in_block)):
         ((code, path, row, observed),) = found
@@ -168,6 +169,7 @@ def train_adopted(faulty: bool) -> list[str]:
     return [each.code for each in watched.findings]
 
 
+@pytest.mark.slow
 def test_made_before_the_block() -> None:
     assert on_ranks(train_adopted, False) == [[], []]
     assert on_ranks(train_adopted, True) == [["FSDP601"], ["FSDP601"]]
@@ -180,6 +182,7 @@ def train_root_left_out() -> list[str]:
     return sorted(each.code for each in watched.findings)
 
 
+@pytest.mark.slow
 def test_root_not_sharded() -> None:
     assert on_ranks(train_root_left_out) == [["FSDP303"], ["FSDP303"]]
 
@@ -230,6 +233,7 @@ def raise_later() -> str:
     return ""
 
 
+@pytest.mark.slow
 def test_raise_on_error() -> None:
     for text in on_ranks(raise_later):
         assert text.startswith(f"FSDP601 optimizer-before-sharding at {__file__}:") and text.endswith(")")
@@ -290,6 +294,7 @@ def free_port() -> int:
         return port
 
 
+@pytest.mark.slow
 def test_reports_without_a_launcher(tmp_path: Path) -> None:
     outcomes = run_ranks(without_a_launcher, 2, free_port(), str(tmp_path), timeout=60)
     assert [(each.code, each.result) for each in outcomes] == [(0, []), (0, [])]
@@ -372,6 +377,7 @@ def select_and_ignore() -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_assert_contract_with_a_selection() -> None:
     assert on_ranks(select_and_ignore) == [[], []]
 
@@ -518,6 +524,7 @@ def fixture_work(root: bool, fail_on: int = -1) -> int:
     return dist.get_rank()
 
 
+@pytest.mark.slow
 def test_run_checked() -> None:
     run = run_checked(fixture_work, True)
     assert (run.results, dict(run.errors), run.findings) == ([0, 1], {}, [])
@@ -552,6 +559,7 @@ def fail_everywhere() -> None:
     raise OSError("no data")
 
 
+@pytest.mark.slow
 def test_run_checked_keeps_the_findings_of_ranks_that_fail() -> None:
     run = run_checked(fail_everywhere)
     assert sorted(run.errors) == [0, 1]

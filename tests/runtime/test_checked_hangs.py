@@ -58,13 +58,20 @@ def late() -> None:
 
 
 def wait_until_told() -> None:
+    """A busy machine may have stalled in training, too: that is over once the other one waits here."""
     own = f'"pid":{os.getpid()},'
     for _ in range(900):
         for path in map(Path, glob.glob(f"{tempfile.gettempdir()}/fsdp2-lint-*/**/rank1.jsonl", recursive=True)):
-            texts = path.read_text(), path.with_name("rank0.jsonl").read_text()
-            if own in texts[0] and all('"record":"stall"' in text for text in texts):
+            mine, other = path.read_text(), path.with_name("rank0.jsonl").read_text()
+            if own in mine and _stands(mine) and '"by":"barrier()"' in _stands(other):
                 return
         time.sleep(0.05)
+
+
+def _stands(report: str) -> str:
+    """The last stall in it, if nothing has moved on since."""
+    last = report.rpartition('"record":"stall"')[2] if '"record":"stall"' in report else ""
+    return "" if '"record":"moved_on"' in last else last
 
 
 def found(run: CheckedRun) -> list[tuple[str, str]]:

@@ -1,7 +1,6 @@
 """Each clause with two analyses gives the same code on the same line from the source and from a job.
 
-By default, where only a job can judge the rule, all bad programs of a page run and the first good one, and the first
-bad one of every second rule that is judged from its source, too. The others are slow.
+By default, some of the bad programs that only a job can judge run. The others are slow.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from tests.runtime.jobs import run_program
 
 pytestmark = pytest.mark.torchrun
 RULES = {rule.code: rule for rule in registry.rules()}
-OTHERS = [rule for rule in RULES.values() if "S" in rule.judged_by and "R" in rule.judged_by][1::2]
 # Bad programs that only some versions of torch make bad: with others there is nothing to be found in the job.
 OF_VERSIONS = {("FSDP603", "a NaN test that only one rank sees"): TESTS_ARE_PARTIAL}
 ON_GPUS = ('"nccl"', ".cuda(", "torch.cuda.", '"cuda')
@@ -36,20 +34,14 @@ def runs_here(program: Program) -> bool:
 
 
 def cases(rule: Rule) -> Iterator[Any]:
-    shown: set[bool] = set()
     for number, program in enumerate(programs(registry.page(rule)), start=1):
         kind = "good" if program.good else "bad"
         # What is right stays silent in the jobs of `test_correct_*` and `test_good_scripts`, too.
-        if "S" in rule.judged_by:
-            more = program.good or False in shown or rule in OTHERS
-        else:
-            more = program.good in shown and program.good
-        slow = [pytest.mark.slow] if more else []
+        slow = [pytest.mark.slow] if program.good or "S" in rule.judged_by or not runs_here(program) else []
         yield pytest.param(rule, program, id=f"{rule.name}-{kind}-{number}", marks=slow)
-        if runs_here(program):
-            shown.add(program.good)
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize(
     ("rule", "program"), [case for rule in RULES.values() if "R" in rule.judged_by for case in cases(rule)]
 )

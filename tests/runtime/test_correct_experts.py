@@ -83,6 +83,7 @@ for step in range(4):
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_nothing_is_reported(name: str, tmp_path: Path) -> None:
     nothing_is_reported(PROGRAMS[name], tmp_path)

@@ -130,6 +130,7 @@ def test_a_missing_place_breaks_no_check(tmp_path: Path, name: str) -> None:
     assert [note for note in report.notes if "broke down" in note] == []
 
 
+@pytest.mark.slow
 def test_sharding_is_not_denied(tmp_path: Path) -> None:
     """'No fully_shard was seen' would be a lie where nobody could look."""
     report, _ = watched(tmp_path, GOOD, "without", "sharding")
@@ -143,6 +144,7 @@ def test_public_checks_still_run(tmp_path: Path, names: tuple[str, ...]) -> None
     assert "FSDP701" in {each.code for each in report.findings}, report.notes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [("gathering", "pre_backward", "post_backward", "backward_end"), ("sharded",)])
 def test_other_checks_still_run(tmp_path: Path, names: tuple[str, ...]) -> None:
     report, _ = watched(tmp_path, STALE, "without", *names)
@@ -199,6 +201,7 @@ def test_a_clause_breaks(tmp_path: Path) -> None:
     assert broken
 
 
+@pytest.mark.slow
 def test_a_clause_that_broke_is_not_upheld(tmp_path: Path) -> None:
     report, _ = watched(tmp_path, GOOD, "rule", "FSDP601")
     assert {each.word for each in report.verdicts if each.code == "FSDP601"} == {"unknown"}
@@ -213,6 +216,7 @@ def test_a_hook_breaks(tmp_path: Path, name: str) -> None:
     assert any("ZeroDivisionError: of the hook (please report it)" in note for note in report.notes), report.notes
 
 
+@pytest.mark.slow
 def test_a_hook_breaks_again_and_again(tmp_path: Path) -> None:
     """The report does not grow with every step."""
     program = GOOD.replace("lr=0.1)", "lr=0.1), 30")
@@ -220,12 +224,14 @@ def test_a_hook_breaks_again_and_again(tmp_path: Path) -> None:
     assert (tmp_path / "rank0.jsonl").read_text().count('"record":"defect"') <= 20
 
 
+@pytest.mark.slow
 def test_debugging_shows_the_defect(tmp_path: Path) -> None:
     program = "import os\nos.environ['FSDP2_LINT_DEBUG'] = '1'\n" + GOOD
     _, output = watched(tmp_path, program, "hook", "training.optimizers")
     assert "ZeroDivisionError: of the hook" in output and output.endswith("done\n")
 
 
+@pytest.mark.slow
 def test_a_comparison_breaks(tmp_path: Path) -> None:
     """Before the first forward, on two ranks with other plans: the job goes on to where torch fails."""
     (tmp_path / "train.py").write_text(GOOD.replace("shard(Net())", "shard(Net()) if rank else fully_shard(Net())"))

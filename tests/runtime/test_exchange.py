@@ -275,6 +275,7 @@ def test_plans_that_differ_are_said_once(tmp_path: Path) -> None:
     assert found.message.startswith("layers.0 is a group of its own on ranks 0-1 and not on ranks 2-3")
 
 
+@pytest.mark.slow
 @pytest.mark.torchrun
 def test_a_plan_that_all_have_is_written_once(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(GOOD)

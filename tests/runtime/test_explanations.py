@@ -243,6 +243,7 @@ def run(tmp_path: Path, program: str) -> Job:
     return run_program(tmp_path / "train.py", tmp_path / "report", ranks=ranks)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(("code", "message", "program"), ERRORS.values(), ids=ERRORS)
 def test_error(tmp_path: Path, code: str, message: str, program: str) -> None:
     """The error is torch's, it ends the script as ever, and the clause is named with why and fix."""
@@ -348,6 +349,7 @@ def test_sharded_twice_is_found(tmp_path: Path) -> None:
     assert [label.site.row for label in found.related] == [45, row(HEAD, "    return fully_shard(model)")]
 
 
+@pytest.mark.slow
 def test_a_bypassing_method_is_found(tmp_path: Path) -> None:
     program = ERRORS["another method"][2]
     (found,) = run(tmp_path, program).findings
@@ -355,6 +357,7 @@ def test_a_bypassing_method_is_found(tmp_path: Path) -> None:
     assert found.observed is not None and found.observed.ranks == Observed((0,)).ranks
 
 
+@pytest.mark.slow
 def test_a_method_that_calls_the_model_is_not(tmp_path: Path) -> None:
     """It runs through the hooks, and what it runs into is not its own fault."""
     program = (
@@ -374,6 +377,7 @@ def test_the_traceback_begins_in_the_script(tmp_path: Path) -> None:
     assert 'train.py", line' in first
 
 
+@pytest.mark.slow
 def test_hook_of_the_user(tmp_path: Path) -> None:
     """Whoever replaced sys.excepthook is still asked."""
     program = "sys.excepthook = lambda kind, error, traceback: print('mine:', error)\nraise ValueError('no data')\n"

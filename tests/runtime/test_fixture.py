@@ -88,6 +88,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.Comp
     return folder, run_pytest(folder)
 
 
+@pytest.mark.slow
 def test_results(ran: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     output = ran[1].stdout
     passed = {line.split("::")[1] for line in output.splitlines() if line.startswith("PASSED")}
@@ -95,6 +96,7 @@ def test_results(ran: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     assert (passed, failed, ran[1].returncode) == ({"test_clean", "test_ignored"}, {"test_faulty", "test_broken"}, 1)
 
 
+@pytest.mark.slow
 def test_text_of_the_finding(ran: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     folder, done = ran
     told = [line.removeprefix("E").strip() for line in done.stdout.splitlines() if line.startswith("E ")]
@@ -105,6 +107,7 @@ def test_text_of_the_finding(ran: tuple[Path, subprocess.CompletedProcess[str]])
     assert "help: build the optimizer, and every list of parameters for it, after the last fully_shard" in told
 
 
+@pytest.mark.slow
 def test_traceback_of_the_rank(ran: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     assert "AssertionError: rank 0 failed:" in ran[1].stdout
     assert "OSError: no data" in ran[1].stdout
@@ -117,6 +120,7 @@ def test_torch_is_imported_where_a_test_asks_for_it(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 def test_importlib_mode(tmp_path: Path) -> None:
     """The mode that pytest recommends for new projects. `python -m pytest` would put the folder on the path."""
     executable = Path(sys.executable).with_name("pytest")

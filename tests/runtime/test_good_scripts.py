@@ -65,28 +65,7 @@ CASES: dict[str, tuple[Run, ...]] = {
     "two_optimizers.py": ONE,
     "two_towers.py": ONE,
 }
-# Watched in the same ways as others of the cases: their jobs are left to the slow tests.
-ALIKE = (
-    "accumulation.py",
-    "adapters.py",
-    "checkpoint_wrapper_blocks.py",
-    "compile_blocks.py",
-    "compile_model.py",
-    "distillation.py",
-    "ema.py",
-    "encode_method.py",
-    "evaluate_after_step.py",
-    "explicit_prefetch.py",
-    "generate_method.py",
-    "loss_wrapper.py",
-    "reshard_root.py",
-    "reshard_switched.py",
-    "tied_weights.py",
-    "trainer_package/train.py",
-    "two_towers.py",
-)
 WHOLE = ("plain.py", "hsdp.py", "evaluate_before_step.py")
-SHAPES = [pytest.param(name, marks=[pytest.mark.slow] if name in ALIKE else []) for name in CASES]
 Launcher = Callable[..., Any]
 
 
@@ -132,7 +111,8 @@ def _printed(jobs: list[Job]) -> list[list[str]]:
     return [[job.output(rank) for rank in range(len(job.outcomes))] for job in jobs]
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.quick(4)
+@pytest.mark.parametrize("name", list(CASES))
 def test_nothing_is_reported(name: str, results: Results) -> None:
     for job, run in zip(results.watched(name), CASES[name], strict=True):
         output = "\n".join(job.output(rank) for rank in range(run.ranks))
@@ -146,7 +126,7 @@ def test_nothing_is_reported(name: str, results: Results) -> None:
         assert job.report.exit_code == 0
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", list(CASES))
 def test_no_bit_changes(name: str, results: Results) -> None:
     printed = _printed(results.watched(name))
     assert printed == results.bare(name)
@@ -156,6 +136,7 @@ def test_no_bit_changes(name: str, results: Results) -> None:
         assert len(lines[-1].split()[-1]) >= 32
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WHOLE)
 def test_no_bit_changes_when_all_steps_are_watched(name: str, results: Results) -> None:
     jobs = results.watched(name, 0)

@@ -188,6 +188,7 @@ sent.wait() if rank == 0 else dist.recv(torch.ones(1), 0)
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SILENT)
 def test_nobody_is_late(tmp_path: Path, name: str) -> None:
     job = run(tmp_path, SILENT[name] + END)
@@ -197,6 +198,7 @@ def test_nobody_is_late(tmp_path: Path, name: str) -> None:
     assert said(job) == [] and job.findings == [] and job.report.notes == [], json.dumps(job.report.notes)
 
 
+@pytest.mark.slow
 def test_a_script_that_wants_the_handler_for_itself(tmp_path: Path) -> None:
     """It finds it as it is without us, and what it asks for is written where it wants it."""
     program = """\
@@ -219,6 +221,7 @@ if rank == 1:
     assert not [note for note in job.report.notes if "signal" in note]
 
 
+@pytest.mark.slow
 def test_nobody_can_be_started(tmp_path: Path) -> None:
     """The job goes on, and the report says what it lacks."""
     program = """\

@@ -17,6 +17,7 @@ SLOW = pytest.mark.slow  # rank 0 waits for last words that do not come
 FULL = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, ROOM))\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "room"), [(GOOD, 1000), pytest.param(GOOD, 6000, marks=SLOW), pytest.param(STALE, 1500, marks=SLOW)]
 )

@@ -134,6 +134,7 @@ def test_a_finding_in_a_module(package: Path) -> None:
     assert "runtime/program.py" not in ran.out and "_module" not in ran.out
 
 
+@pytest.mark.slow
 def test_a_module_under_torchrun(package: Path) -> None:
     """With the real launcher, by the tool and by hand; the module's options stay its own."""
     (package / "pkg" / "build.py").write_text(STALE)
@@ -179,6 +180,7 @@ if __name__ == "__main__":
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "how", "stale"),
     [

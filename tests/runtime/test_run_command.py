@@ -130,6 +130,7 @@ knot = Knot()
 """
 
 
+@pytest.mark.slow
 def test_what_the_job_made_ends_as_without_us(tmp_path: Path) -> None:
     """Bindings of triton count at the very end of a process what was not taken down, and print pages of it."""
     write(tmp_path, KNOT)
@@ -171,6 +172,7 @@ def test_contract_is_settled_by_its_own_report(broken_job: Done) -> None:
     assert "settled by: the job (3 steps, ranks 0-1)" in ran.out
 
 
+@pytest.mark.slow
 def test_launched_by_the_tool(tmp_path: Path) -> None:
     write(tmp_path, STALE)
     ran = call(tmp_path, *TOOL, "run", "--nproc-per-node", "2", "--check", "train.py")
@@ -248,6 +250,7 @@ def test_clean(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_findings(tmp_path: Path) -> None:
     """Rank 0 speaks for all; the others only do their part."""
     write(tmp_path, STALE)
@@ -258,6 +261,7 @@ def test_findings(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_steps_that_are_watched(tmp_path: Path) -> None:
     program = STALE.replace("train(model, optimizer)", "train(model, optimizer, 5)")
     write(tmp_path, program)
@@ -285,12 +289,14 @@ def test_json(tmp_path: Path) -> None:
     assert ran.code == 1
 
 
+@pytest.mark.slow
 def test_json_without_findings(tmp_path: Path) -> None:
     write(tmp_path, GOOD)
     ran = command(tmp_path, "run", "--output-format", "json", "train.py")[0]
     assert (ran.code, json.loads(ran.out)) == (0, [])
 
 
+@pytest.mark.slow
 def test_output_file_and_exit_zero(tmp_path: Path) -> None:
     write(tmp_path, STALE)
     ran = command(tmp_path, "run", "-o", "found.txt", "--exit-zero", "train.py")[0]
@@ -327,11 +333,13 @@ def test_comment(tmp_path: Path) -> None:
     assert ran.err.endswith("No findings on 2 ranks in 3 training steps. 1 silenced by comments.\n")
 
 
+@pytest.mark.slow
 def test_comment_silences_the_announcement(tmp_path: Path) -> None:
     write(tmp_path, SILENCED)
     assert "FSDP601" not in command(tmp_path, "run", "train.py")[0].err
 
 
+@pytest.mark.slow
 def test_comment_lets_the_job_run_on(tmp_path: Path) -> None:
     write(tmp_path, SILENCED + "print('trained')\n")
     ran = command(tmp_path, "run", "--on-finding", "raise", "train.py")
@@ -355,12 +363,14 @@ LATE = HEAD + (
 )
 
 
+@pytest.mark.slow
 def test_found_at_the_end(tmp_path: Path) -> None:
     write(tmp_path, LATE)
     ran = command(tmp_path, "run", "--select", "FSDP303", "train.py")[0]
     assert ran.code == 1 and ran.out.startswith("FSDP303 error root-not-sharded")
 
 
+@pytest.mark.slow
 def test_raise_at_the_end(tmp_path: Path) -> None:
     write(tmp_path, LATE)
     ran = command(tmp_path, "run", "--select", "FSDP303", "--on-finding", "raise", "train.py")
@@ -372,6 +382,7 @@ def test_raise_at_the_end(tmp_path: Path) -> None:
 TWICE = HEAD + "model = shard(Net())\nfully_shard(model)\n"
 
 
+@pytest.mark.slow
 def test_raise_in_a_crash(tmp_path: Path) -> None:
     """Torch's own error and its explanation must not be lost because the clause behind it raises too."""
     write(tmp_path, TWICE)
@@ -387,6 +398,7 @@ def test_exit_code_of_each_rank(tmp_path: Path) -> None:
     assert [each.code for each in command(tmp_path, "run", "train.py")] == [5, 6]
 
 
+@pytest.mark.slow
 def test_report_of_a_killed_rank(tmp_path: Path) -> None:
     write(tmp_path, KILLED)
     assert command(tmp_path, "run", "--steps", "0", "train.py")[1].code == -9
@@ -395,12 +407,14 @@ def test_report_of_a_killed_rank(tmp_path: Path) -> None:
     assert "the report of rank 1 has no end" in ran.err or "the report of ranks 0-1 has no end" in ran.err
 
 
+@pytest.mark.slow
 def test_message_as_exit_code(tmp_path: Path) -> None:
     write(tmp_path, "import sys\n\nsys.exit('no data')\n")
     ran = command(tmp_path, "run", "train.py")
     assert [each.code for each in ran] == [1, 1] and ran[1].err == "no data\n"
 
 
+@pytest.mark.slow
 def test_traceback(tmp_path: Path) -> None:
     write(tmp_path, "import sys\n\ndef load():\n    raise ValueError('no data')\n\nload()\n")
     ran = command(tmp_path, "run", "train.py")
@@ -450,6 +464,7 @@ def test_file_is_absolute(tmp_path: Path) -> None:
     assert command(tmp_path, "run", "train.py", ranks=1)[0].out == f"{tmp_path}\n"
 
 
+@pytest.mark.slow
 def test_script_behind_a_link(tmp_path: Path) -> None:
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "settings.py").write_text("steps = 4\n")

@@ -67,6 +67,7 @@ def test_blocks_in_another_order_are_said_while_the_job_runs(tmp_path: Path) -> 
     assert "FSDP802" in ranks[0].out and "each gets the data of the other" in ranks[0].out
 
 
+@pytest.mark.slow
 def test_a_gathering_on_one_rank(tmp_path: Path) -> None:
     """gloo aborts the process that meets another size, before it can say anything."""
     program = LATE + ALONE
@@ -77,6 +78,7 @@ def test_a_gathering_on_one_rank(tmp_path: Path) -> None:
     assert f"train.py:{row(program, '    whole = ')}:" in report and "FSDP801 error full_tensor()" in report
 
 
+@pytest.mark.slow
 def test_no_watch(tmp_path: Path) -> None:
     """Then the functions of torch are the very objects that they were, and nobody follows."""
     check = "assert before is dist.ProcessGroup.barrier and not hasattr(before, '__wrapped__')\n"

@@ -94,6 +94,7 @@ TOLD = {
 }
 
 
+@pytest.mark.slow
 def test_an_editor_that_sends_nonsense(project: Path) -> None:
     with wire("server", project) as server:
         for name, data in HEADERS.items():
@@ -110,6 +111,7 @@ def test_an_editor_that_sends_nonsense(project: Path) -> None:
         assert "FSDP601" in server.published((project / "train.py").as_uri())
 
 
+@pytest.mark.slow
 def test_an_editor_is_told_nothing_of_what_lies_outside(project: Path) -> None:
     outside = project.parent / "outside"
     with wire("server", project) as server:
@@ -156,6 +158,7 @@ LINES = {
 }
 
 
+@pytest.mark.slow
 def test_an_agent_that_sends_nonsense(project: Path) -> None:
     with wire("mcp", project) as server:
         for name, (data, answered) in LINES.items():
@@ -165,6 +168,7 @@ def test_an_agent_that_sends_nonsense(project: Path) -> None:
         assert "FSDP601" in json.dumps(server.ask("tools/call", name="check", arguments={}))
 
 
+@pytest.mark.slow
 def test_thirty_checks_at_once(project: Path) -> None:
     with wire("mcp", project) as server:
         server.send(b"".join(call(number) for number in range(30)))

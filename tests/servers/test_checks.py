@@ -95,6 +95,7 @@ async def test_a_change_ends_the_check_that_runs(tmp_path: Path, monkeypatch: py
     assert [text for _, text in desk.told] == [2]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("pause", "takes"), [(0.3, 0.1), (0.3, 2.0), (0.8, 5.0)])
 @scenario
 async def test_who_never_stops_to_type_gets_answers(

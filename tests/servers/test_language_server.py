@@ -93,6 +93,7 @@ async def test_a_finding_over_two_files_goes_when_the_buffer_is_right(project: P
         assert [each.code for each in await ide.diagnostics(train, 3)] == ["FSDP601"]
 
 
+@pytest.mark.slow
 @scenario
 async def test_a_file_that_is_not_open_is_told_of_too(project: Path) -> None:
     async with editor(project) as ide:
@@ -108,6 +109,7 @@ async def test_a_file_that_is_not_open_is_told_of_too(project: Path) -> None:
         raise AssertionError("train.py keeps what is no longer so")
 
 
+@pytest.mark.slow
 @scenario
 async def test_only_the_last_of_many_changes_is_checked(project: Path) -> None:
     train = project / "train.py"
@@ -151,6 +153,7 @@ async def test_quick_fixes(project: Path) -> None:
         assert [*await ide.actions(model, elsewhere, ["quickfix"])] == []
 
 
+@pytest.mark.slow
 @scenario
 async def test_an_unsafe_fix_says_so(project: Path) -> None:
     train = project / "train.py"
@@ -165,6 +168,7 @@ async def test_an_unsafe_fix_says_so(project: Path) -> None:
         assert await ide.actions(train, found.range, ["source.fixAll"]) == {}
 
 
+@pytest.mark.slow
 @scenario
 async def test_edits_name_the_version_that_they_are_for(project: Path) -> None:
     model = project / "model.py"
@@ -184,6 +188,7 @@ async def test_edits_name_the_version_that_they_are_for(project: Path) -> None:
         assert await ide.actions(model, found.range) == {}, "its places are those of the text before"
 
 
+@pytest.mark.slow
 @scenario
 async def test_hover_tells_the_page(project: Path) -> None:
     train = project / "train.py"
@@ -197,6 +202,7 @@ async def test_hover_tells_the_page(project: Path) -> None:
         assert await ide.hover(train, types.Position(0, 0)) is None
 
 
+@pytest.mark.slow
 @scenario
 async def test_a_broken_setting_is_told_once_and_the_server_lives_on(project: Path) -> None:
     train, settings = project / "train.py", project / "pyproject.toml"
@@ -221,6 +227,7 @@ async def test_a_broken_setting_is_told_once_and_the_server_lives_on(project: Pa
         assert [each.code for each in await ide.diagnostics(train, 2)] == ["FSDP601"]
 
 
+@pytest.mark.slow
 @scenario
 async def test_the_baseline_and_exclusion_of_the_project_hold(project: Path) -> None:
     (project / "pyproject.toml").write_text("[tool.fsdp2-lint]\nexclude = ['train.py']\n")
@@ -237,6 +244,7 @@ async def test_the_baseline_and_exclusion_of_the_project_hold(project: Path) -> 
         assert await ide.diagnostics(project / "train.py") == []
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("encoding", "units"), [("utf-16", 2), ("utf-8", 4), ("utf-32", 1)])
 @scenario
 async def test_columns_are_in_the_units_of_the_editor(project: Path, encoding: str, units: int) -> None:
@@ -249,6 +257,7 @@ async def test_columns_are_in_the_units_of_the_editor(project: Path, encoding: s
         assert found.range.start.character == len(before) - 1 + units
 
 
+@pytest.mark.slow
 @scenario
 async def test_without_a_workspace_the_open_files_are_checked(project: Path) -> None:
     train, model = project / "train.py", project / "model.py"
@@ -268,6 +277,7 @@ async def test_without_a_workspace_the_open_files_are_checked(project: Path) -> 
         assert await ide.diagnostics(train, None) == []
 
 
+@pytest.mark.slow
 @scenario
 async def test_a_folder_that_is_added_is_checked_as_a_whole(project: Path) -> None:
     train, other = project / "train.py", project / "other.py"
@@ -284,6 +294,7 @@ async def test_a_folder_that_is_added_is_checked_as_a_whole(project: Path) -> No
             assert [each.code for each in await ide.diagnostics(other, None)] == codes
 
 
+@pytest.mark.slow
 @scenario
 async def test_files_keep_the_names_that_the_editor_gave_them(project: Path) -> None:
     link = project.parent / "link"
@@ -294,6 +305,7 @@ async def test_files_keep_the_names_that_the_editor_gave_them(project: Path) -> 
         assert {each.location.uri for each in found.related_information or ()} >= {(link / "model.py").as_uri()}
 
 
+@pytest.mark.slow
 @scenario
 async def test_the_exit_code_says_whether_it_was_asked_to_stop(project: Path) -> None:
     async with editor(project) as ide:
@@ -356,6 +368,7 @@ async def test_what_is_followed_is_told_and_on_a_warm_cache_nothing_is(project: 
         assert followed(ide) == ["train.py"], "nor for the programs of other files"
 
 
+@pytest.mark.slow
 @scenario
 async def test_who_has_no_place_for_progress_is_told_nothing(project: Path) -> None:
     async with editor(project) as ide:

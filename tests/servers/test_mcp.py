@@ -90,6 +90,7 @@ def test_the_loop(project: Path) -> None:
     talk(project, dialogue)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_done_is_said(project: Path) -> None:
     async def dialogue(client: Client) -> None:
         for tool, arguments, words in (
@@ -110,6 +111,7 @@ def test_what_cannot_be_done_is_said(project: Path) -> None:
     talk(project, dialogue)
 
 
+@pytest.mark.slow
 def test_what_is_not_shown_is_counted(project: Path) -> None:
     """Findings of other files and those that a comment hides: "0 findings" alone reads as if there were none."""
 
@@ -242,6 +244,7 @@ def test_who_does_not_wait_any_more_ends_the_check(monkeypatch: pytest.MonkeyPat
     mcp._ONE_AT_A_TIME.release()
 
 
+@pytest.mark.slow
 def test_nothing_is_written(project: Path) -> None:
     before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
 

@@ -208,6 +208,7 @@ touch @ it
 it.register(touch) if False else touch << it""".splitlines()
 
 
+@pytest.mark.quick(70)
 @pytest.mark.parametrize(("code", "name"), [("FSDP303", "model"), ("FSDP601", "optimizer")])
 @pytest.mark.parametrize("form", HANDED)
 def test_however_it_is_handed_over(form: str, code: str, name: str) -> None:

@@ -27,6 +27,7 @@ def cpu_seconds(*commands: tuple[str, ...]) -> list[float]:
     return [min(seen) for seen in times]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(RUFF is None, reason="needs ruff to compare with")
 def test_a_tree_without_fsdp2_costs_at_most_half_of_ruff() -> None:
     assert RUFF is not None

@@ -37,6 +37,7 @@ def check(path: Path, capfd: pytest.CaptureFixture[str]) -> tuple[int, str, str]
     return code, out, err
 
 
+@pytest.mark.quick(16)
 @pytest.mark.parametrize("name", CASES)
 def test_small_and_nasty(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "train.py"
@@ -64,6 +65,7 @@ def apart(text: str, folder: Path, limit: int) -> subprocess.CompletedProcess[st
     return ran
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("name", LARGE)
 def test_large_and_deep(name: str, tmp_path: Path) -> None:
     ran = apart(LARGE[name], tmp_path, LIMIT)
@@ -109,7 +111,7 @@ GOOD = [
     (ROOT / "tests/projects/model_method/vit.py").read_text(encoding="utf-8"),
 ]
 fuzz = settings(
-    max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None
+    max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None
 )
 
 

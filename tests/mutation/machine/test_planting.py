@@ -65,6 +65,7 @@ def test_a_program_with_the_fault_gets_no_other_of_its_kind(tmp_path: Path) -> N
     assert words(tmp_path, RootFirst()) == ["found"]
 
 
+@pytest.mark.slow
 def test_all_is_the_same_again_and_stops_where_the_steps_end() -> None:
     folder = PROJECTS / "dcp_stateful"
     first = plant_all(folder)

@@ -111,6 +111,7 @@ def test_ranks_that_decide_by_what_they_have_in_common_go_the_same_way(
     assert not report.findings
 
 
+@pytest.mark.slow
 def test_ranks_that_decide_by_their_own_part(tmp_path: Path) -> None:
     assert [each.code for each in outcome(tmp_path, OWN, REAL).findings] == ["FSDP801"]
     assert not list(tmp_path.glob("report/*/sent"))  # nothing of what they had in common is left

@@ -84,6 +84,7 @@ def test_tensors_without_values_are_sent_as_those_with_values(tmp_path: Path) ->
     assert {kind for _, all_ in found[0] for kind, _, _ in all_} >= {"all_gather", "reduce_scatter", "all_reduce"}
 
 
+@pytest.mark.slow
 def test_a_job_issues_what_its_rehearsal_does(tmp_path: Path) -> None:
     script = written(tmp_path, (ROOT / "examples/good/reference.py").read_text())
     watched(script, "--steps", "2", world_size=4)

@@ -90,6 +90,7 @@ def test_most_features_have_a_part(parts: dict[str, list[Path]]) -> None:
     assert len(set(HANDLERS) & set(parts)) > len(HANDLERS) / 3
 
 
+@pytest.mark.quick(14)
 @pytest.mark.parametrize("name", FEATURES)
 def test_a_feature_is_missing(name: str, parts: dict[str, list[Path]], monkeypatch: pytest.MonkeyPatch) -> None:
     """The interpreter's own way with a node of a kind that it does not know."""
@@ -97,6 +98,7 @@ def test_a_feature_is_missing(name: str, parts: dict[str, list[Path]], monkeypat
     assert findings(parts.get(name, [])) == []
 
 
+@pytest.mark.quick(24)
 @pytest.mark.parametrize("name", HANDLERS)
 def test_a_function_of_torch_is_missing(
     name: str, parts: dict[str, list[Path]], monkeypatch: pytest.MonkeyPatch

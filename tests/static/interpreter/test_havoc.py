@@ -117,6 +117,7 @@ def test_the_fault_is_found_where_nothing_is_in_between() -> None:
     assert "FSDP601" in analyse(program()).codes
 
 
+@pytest.mark.quick(60)
 @pytest.mark.parametrize("kind", WRITTEN)
 @pytest.mark.parametrize("missing", [False, True], ids=["known", "not known"])
 def test_what_goes_through_it_is_open(kind: str, missing: bool, monkeypatch: pytest.MonkeyPatch) -> None:
