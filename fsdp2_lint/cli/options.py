@@ -173,6 +173,7 @@ class Options:
 
     @property
     def asked(self) -> Asked:
+        """What the command line says, over the settings of the project that the named paths lie in."""
         from fsdp2_lint.findings.asked import Asked
         from fsdp2_lint.settings.environment import possible_jobs
 

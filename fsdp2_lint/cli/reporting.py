@@ -65,6 +65,7 @@ def _rendered(options: Options, report: Report, output_format: str, shown: Seque
 
 
 def summary(report: Report) -> str:
+    """The last line of a check: what was found, what was looked at, and what of it was not seen to the end."""
     files = plural(len(report.files), "file")
     said = f"Found {count(report.findings)} in {files}."
     if not report.findings:

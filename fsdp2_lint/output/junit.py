@@ -17,6 +17,7 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False, unseen: Unseen = ALL_SEEN) -> str:
+    """XML as JUnit's readers take it: a finding is a test that failed, what was not checked one with an error."""
     suites = ElementTree.Element("testsuites", name="fsdp2-lint")
     suite = ElementTree.SubElement(suites, "testsuite", name="fsdp2-lint")
     for finding in findings:

@@ -58,6 +58,7 @@ _LINK_TEXT = str.maketrans({"\\": "\\\\", "[": "\\[", "]": "\\]"})
 
 
 def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False, unseen: Unseen = ALL_SEEN) -> str:
+    """One run of SARIF 2.1.0 (see SCHEMA), with the rules that found something; paths are relative to this folder."""
     rules: dict[str, Finding] = {}
     for finding in findings:
         rules.setdefault(finding.code, finding)

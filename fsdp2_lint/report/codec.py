@@ -85,6 +85,7 @@ def seen_as_json(seen: Seen) -> dict[str, Any]:
 
 
 def seen_from_json(values: Mapping[str, Any]) -> Seen:
+    """What ``seen_as_json`` wrote. KeyError, TypeError or ValueError where it did not."""
     site = Site(text(values["path"]), number(values["row"]))
     return Seen(
         kind=text(values["kind"]),

@@ -126,7 +126,7 @@ class _Following:
         self.machine = Interpreter(
             project, TorchModel, max_steps=limits.steps, max_unsharded=limits.unsharded, look=self.clock.look
         )
-        self.program = Program(self.machine, entry.name, partial=entry.kind != "script")
+        self.program = Program(machine=self.machine, name=entry.name, partial=entry.kind != "script")
         self.dispatcher = self.dispatcher_of(rules)
         self.found = Followed()
 

@@ -39,7 +39,8 @@ class Objects:
         return exchange
 
     def of_one(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        # Sound: the same broadcasts, with what the sender sent when it was rehearsed.
+        """In place of ``broadcast_object_list``. Sound: each rank gets what the sender sent when it was rehearsed."""
+
         def broadcast_object_list(*args: Any, **kwargs: Any) -> None:
             given = arguments(original, args, kwargs)
             objects, group = given["object_list"], given.get("group")
@@ -56,7 +57,8 @@ class Objects:
         return broadcast_object_list
 
     def dealt_out(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        # Sound, as above.
+        """In place of ``scatter_object_list``. Sound, as a broadcast is."""
+
         def scatter_object_list(*args: Any, **kwargs: Any) -> None:
             given = arguments(original, args, kwargs)
             group, parts = given.get("group"), given.get("scatter_object_input_list")

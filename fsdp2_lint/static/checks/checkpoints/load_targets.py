@@ -7,7 +7,8 @@ from ....vocab.finding import Place
 from ...domain import events
 from ...domain.values import NONE, DictV, Obj, ParamV, StateDict, Value
 from ...libraries.torch.checkpoints.load_targets import Planner
-from ..shared.program import RELATED, AtStep, OfStep
+from ..shared.objects import RELATED
+from ..shared.program import AtStep, OfStep
 from .state_helpers import without_state
 
 

@@ -17,7 +17,8 @@ from ...libraries.torch.sharding.module_tree import PARAMETRIC
 from ..ranks.rank_paths import by_one_rank
 from ..sharding.units import speaks_of
 from ..shared.doubts import on_path
-from ..shared.program import RELATED, AtStep
+from ..shared.objects import RELATED
+from ..shared.program import AtStep
 
 _DDP = Ext("torch.nn.parallel.DistributedDataParallel")
 _LAYERS = frozenset(Ext(f"torch.nn.{name}") for name in PARAMETRIC)

@@ -19,7 +19,8 @@ from ...interpreter.expressions.conditions import mentions_rank
 from ...libraries.torch.checkpoints.state_helpers import KEYWORDS, Options, lenient, option
 from ...libraries.torch.launch.device import device_kind
 from ...libraries.torch.training.optim import Algorithm
-from ..shared.program import RELATED, AtStep, Program
+from ..shared.objects import RELATED
+from ..shared.program import AtStep, Program
 from ..shared.source_edits import keyword_site, renamed
 from ..shared.structure import size
 from .early_states import filled_early

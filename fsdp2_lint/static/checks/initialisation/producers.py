@@ -18,8 +18,9 @@ from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.relations import Relation
 from ...domain.values import Obj
+from ..shared.objects import RELATED
 from ..shared.producers import at_end, on
-from ..shared.program import RELATED, Program
+from ..shared.program import Program
 from ..shared.structure import stands_alone
 from .draws import draws_of
 from .initial_weights import StaticInitialWeights

@@ -7,7 +7,8 @@ from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep
 from ...domain.relations import Relation
-from ..shared.program import RELATED, OfStep
+from ..shared.objects import RELATED
+from ..shared.program import OfStep
 
 
 class StaticWrite(OfStep[events.Event]):

@@ -18,7 +18,8 @@ from ...libraries.torch.launch.device import device_kind
 from ...libraries.torch.ranks.rank import INITIALISED, alone
 from ..ranks.own_choices import name_of, own_choice
 from ..ranks.rank_paths import by_rank_zero, rank_in_words, rank_literal, reduced, split_by_rank
-from ..shared.program import RELATED, AtStep, Program
+from ..shared.objects import RELATED
+from ..shared.program import AtStep, Program
 from .machines import on_one_machine
 
 

@@ -13,7 +13,7 @@ from ...domain import events
 from ...domain.relations import Relation
 from ...frontend.origins import full_name
 from ...libraries.torch.migration.migration import FSDP1
-from ..shared.program import RELATED
+from ..shared.objects import RELATED
 from .fsdp1 import asks_for_fsdp2, files_around, wraps_with_fsdp1
 from .migration_checks import StaticConverted
 

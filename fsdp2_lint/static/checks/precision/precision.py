@@ -15,7 +15,8 @@ from ...domain.values import Ext, Obj
 from ...libraries.outputs import is_output
 from ...libraries.torch.precision.dtypes import DEFAULT, SOME_DTYPE, LayerDtype, LoadedIn, literal_dtype
 from ...libraries.torch.precision.precision import LOW
-from ..shared.program import RELATED, OfStep
+from ..shared.objects import RELATED
+from ..shared.program import OfStep
 from ..shared.structure import leaves
 
 

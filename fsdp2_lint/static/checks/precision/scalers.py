@@ -13,7 +13,8 @@ from ...domain.events import Step
 from ...domain.guards import Guard
 from ...domain.values import NONE, Ext, Obj
 from ...libraries.torch.precision.precision import FSDP1, Policy, Scaler, dtype_name
-from ..shared.program import RELATED, OfStep
+from ..shared.objects import RELATED
+from ..shared.program import OfStep
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,9 @@ from ...domain.values import Obj
 from ..initialisation.device_placement import StaticOffload, StaticPlacement, offloaded
 from ..shared.fixes import keyword_fix
 from ..shared.models import StaticModel
+from ..shared.objects import RELATED
 from ..shared.producers import at_end, on, on_concerned
-from ..shared.program import RELATED, Program
+from ..shared.program import Program
 from ..shared.source_edits import keyword_site
 from .composition import StaticComposition
 from .consistency import StaticPolicy

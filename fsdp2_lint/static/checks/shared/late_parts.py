@@ -10,7 +10,8 @@ from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.relations import Relation
 from ...domain.values import Obj
-from .program import RELATED, Program
+from .objects import RELATED
+from .program import Program
 from .structure import has_parameters, leaves
 
 

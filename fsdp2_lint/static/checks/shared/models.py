@@ -15,7 +15,8 @@ from ...domain.says import Says
 from ...domain.values import BELOW, SLICE, Obj, is_each
 from .conditions import objects_in
 from .late_parts import LateParts
-from .program import RELATED, Handle, Program
+from .objects import RELATED
+from .program import Handle, Program
 from .structure import (
     from_a_library,
     leaves,

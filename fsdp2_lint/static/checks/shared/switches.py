@@ -13,7 +13,8 @@ from ...domain.formulas import Formula
 from ...domain.guards import TOP
 from ...domain.relations import Relation
 from ...domain.values import Obj, is_each
-from .program import RELATED, OfStep, Program
+from .objects import RELATED
+from .program import OfStep, Program
 
 SYNC = "set_requires_gradient_sync"
 ALL_REDUCE = "set_requires_all_reduce"

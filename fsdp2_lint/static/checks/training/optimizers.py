@@ -19,7 +19,8 @@ from ...libraries.torch.ranks.seeds import differs
 from ..launch.process import excluded_ranks
 from ..ranks.own_choices import agreed, own_choice
 from ..shared.doubts import unproven
-from ..shared.program import RELATED, AtStep, Handle, Program
+from ..shared.objects import RELATED
+from ..shared.program import AtStep, Handle, Program
 from .statement_moves import moved_behind
 
 

@@ -16,7 +16,8 @@ from ...libraries.python.attempts import never_dtensor
 from ...libraries.torch.training.dtensors import PLACEMENTS
 from ..checkpoints.payloads import asked_of_unseen
 from ..ranks.agreement import agreed_later
-from ..shared.program import RELATED, AtStep
+from ..shared.objects import RELATED
+from ..shared.program import AtStep
 
 _IN_SOME_VERSIONS = {"clip": NORM_OF_CLIPPING_IS_PARTIAL, "any": TESTS_ARE_PARTIAL, "all": TESTS_ARE_PARTIAL}
 

@@ -15,7 +15,8 @@ from ...domain.formulas import Formula, is_fork
 from ...domain.relations import Relation
 from ...domain.values import Obj
 from ..sharding.options import in_replicas
-from ..shared.program import RELATED, OfStep, Program
+from ..shared.objects import RELATED
+from ..shared.program import OfStep, Program
 from ..shared.switches import ALL_REDUCE, SYNC, Switch, name_of, shared_loop, switched, switched_elsewhere
 
 _MADE = ("torch.tensor", "torch.as_tensor", "torch.distributed.", "torch.cuda.", "torch.arange")

@@ -245,6 +245,7 @@ class Containers(Names[L]):
         return self.comprehension(node, lazy=True)
 
     def eval_DictComp(self, node: nodes.DictComp) -> Value:
+        """A dict of the pairs of each round, under the path on which that round is reached; open where a source is."""
         made, start = self.new_dict(), self.guard
 
         def body() -> None:

@@ -196,6 +196,7 @@ def apply_each(machine: Machine, call: Call) -> Value:
 
 @external("builtins.next", "builtins.sum", "builtins.max", "builtins.min")
 def pick(machine: Machine, call: Call) -> Value:
+    """One value out of several: that itself where it can be told, else a number that was made of all of them."""
     if call.name == "builtins.next" and call.args:
         held = machine.iterated(call.args[0], call.node)
         if held.items and len(held.items) <= BUDGET.options and not (held.open_why and len(held.items) > 1):

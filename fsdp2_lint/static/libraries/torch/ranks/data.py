@@ -92,6 +92,7 @@ def _left_out(call: Call) -> Value:
 
 @external("torch.utils.data.DataLoader", "torchdata.stateful_dataloader.StatefulDataLoader")
 def loader(machine: Machine, call: Call) -> Value:
+    """A loader. What it gives is the rank's own where a sampler that is known to deal out by rank is surely in it."""
     made = machine.libraries.call_other(call.name, call)
     if isinstance(made, Obj):
         given = {name: call.arg(position, name) or NONE for name, position in _ARGUMENTS.items()}
