@@ -20,9 +20,9 @@ from astroid import nodes
 from ..vocab.finding import Moment, Site
 from .domain.events import AnyStep, AsksRanks, InLoops, Step
 from .domain.formulas import LARGE, Interned
-from .domain.guards import Guard
+from .domain.path_conditions import PathCondition
 from .domain.trace import Trace
-from .domain.values import Atom, Const, Obj
+from .domain.values import AbstractObject, Const, Obj
 from .frontend.module import Module
 
 _LONG, _LONGEST = "expr", 160  # what is longer has a number
@@ -80,7 +80,7 @@ class Writer:
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, str], int] = {}
         self._counts: Counter[str] = Counter()
-        self._texts: dict[Guard | Interned | Obj, str] = {}  # the same ones are met at many steps
+        self._texts: dict[PathCondition | Interned | Obj, str] = {}  # the same ones are met at many steps
         self._long: list[str] = []
 
     def finished(self, text: str) -> Iterator[str]:
@@ -97,7 +97,7 @@ class Writer:
             self._numbers[mark] = self._counts[kind]
         return f"{kind}#{self._numbers[mark]}"
 
-    def _once(self, value: Guard | Interned | Obj, make: Callable[[Any], str]) -> str:
+    def _once(self, value: PathCondition | Interned | Obj, make: Callable[[Any], str]) -> str:
         if value not in self._texts:
             text = make(value)
             if len(_MARK.sub("", text)) > _LONGEST:  # however many digits the numbers have
@@ -175,7 +175,7 @@ class Writer:
         return f"Const({self.text(value.value)})"
 
     @text.register
-    def _(self, value: Atom) -> str:
+    def _(self, value: AbstractObject) -> str:
         name = value.origin or getattr(value.cls, "name", "") or self.text(value.cls)
         return f"<{value.kind} {name}{_mark('', value.id)}{' of many' if value.many else ''}>"
 
@@ -184,7 +184,7 @@ class Writer:
         return self._once(value, self._object)
 
     @text.register
-    def _(self, value: Guard) -> str:
+    def _(self, value: PathCondition) -> str:
         return self._once(value, self._path)
 
     @text.register
@@ -196,10 +196,10 @@ class Writer:
             return self.text(value.atom)
         return f"{self.text(value.parent)}.{value.item if isinstance(value.item, str) else self.text(value.item)}"
 
-    def _path(self, guard: Guard) -> str:
+    def _path(self, guard: PathCondition) -> str:
         return (
             " & ".join(self.text(part) if truth else f"not {self.text(part)}" for part, truth in guard.literals)
-            or "TOP"
+            or "TRUE"
         )
 
     def _formula(self, formula: Any) -> str:

@@ -21,7 +21,7 @@ from .checks.shared.program import Program
 from .domain import events
 from .domain.events import Step
 from .domain.formulas import LARGE, Formula, intern, is_fork
-from .domain.guards import Pool, forget
+from .domain.path_conditions import Pool, forget
 from .domain.sides import forget_sides
 from .domain.values import ClassV, Func
 from .dump import dump

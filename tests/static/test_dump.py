@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fsdp2_lint.static.domain.guards import TOP
-from fsdp2_lint.static.domain.values import Atom, Const, ListV, Obj, Text, TupleV, unknown
+from fsdp2_lint.static.domain.path_conditions import TRUE
+from fsdp2_lint.static.domain.values import AbstractObject, Const, ListV, Obj, Text, TupleV, unknown
 from fsdp2_lint.static.dump import Writer
 
 
@@ -18,7 +18,7 @@ def test_numbers_are_counted_from_where_they_are_first_met() -> None:
     later, first = unknown("a"), unknown("b")
     assert lines(first, later, first) == ["<unknown b#1>", "<unknown a#2>", "<unknown b#1>"]
     assert lines(ListV(70), ListV(9), ListV(70)) == ["ListV(id=list#1)", "ListV(id=list#2)", "ListV(id=list#1)"]
-    asked = [TOP.add(("is", ("fork", number), 1)) for number in (31, 7)]
+    asked = [TRUE.add(("is", ("fork", number), 1)) for number in (31, 7)]
     assert lines(*asked) == ["fork(fork#1) == 1", "fork(fork#2) == 1"]
 
 
@@ -35,7 +35,7 @@ def test_a_list_and_a_tuple_are_alike_and_defaults_are_left_out() -> None:
 
 
 def test_what_is_long_is_told_once() -> None:
-    obj: Obj = Atom("parameter", origin="a_name_that_takes_a_line" * 8).root
+    obj: Obj = AbstractObject("parameter", origin="a_name_that_takes_a_line" * 8).root
     told, first, second = lines(obj, obj.child("x"))[0:3]
     assert told.startswith("      where expr#1 is <parameter a_name")
     assert (first, second) == ("expr#1", "expr#1.x")
@@ -43,7 +43,7 @@ def test_what_is_long_is_told_once() -> None:
 
 def test_what_is_long_does_not_depend_on_numbers() -> None:
     name = "n" * 150
-    few, many = Atom("parameter", origin=name), Atom("parameter", origin=name)
+    few, many = AbstractObject("parameter", origin=name), AbstractObject("parameter", origin=name)
     few.id, many.id = 1, 10**30
     assert lines(few.root) == lines(many.root)
 

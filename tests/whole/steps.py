@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 from fsdp2_lint.lint import lint
 from fsdp2_lint.static import workers
-from fsdp2_lint.static.domain.guards import Pool
+from fsdp2_lint.static.domain.path_conditions import Pool
 from fsdp2_lint.static.following import Followed, follow
 from fsdp2_lint.static.frontend import project
 from fsdp2_lint.static.frontend.module import parse

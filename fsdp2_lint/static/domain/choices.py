@@ -7,20 +7,20 @@ from typing import Any, TypeVar
 
 from ..budget import BUDGET
 from .formulas import LARGE, either
-from .guards import TOP, Guard
+from .path_conditions import TRUE, PathCondition
 from .sides import merged
-from .values import NONE, PICK, Choice, Func, Obj, Sometimes, Value, unknown
+from .values import NONE, PICK, Func, GuardedUnion, Obj, Sometimes, Value, unknown
 
 T = TypeVar("T")
 
 
-def options(value: Value) -> tuple[tuple[Guard, Value], ...]:
-    return value.options if isinstance(value, Choice) else ((TOP, value),)
+def options(value: Value) -> tuple[tuple[PathCondition, Value], ...]:
+    return value.options if isinstance(value, GuardedUnion) else ((TRUE, value),)
 
 
-def choose(alternatives: list[tuple[Guard, Value]]) -> Value:
+def choose(alternatives: list[tuple[PathCondition, Value]]) -> Value:
     """One value out of guarded alternatives; equal ones are merged where that loses nothing."""
-    flat: list[tuple[Guard, Value]] = []
+    flat: list[tuple[PathCondition, Value]] = []
     for guard, value in alternatives:
         for inner, leaf in options(value):
             if (joined := guard.join(inner)) is not None:
@@ -36,28 +36,28 @@ def choose(alternatives: list[tuple[Guard, Value]]) -> Value:
         others = either([guard.formula for guard, _ in flat[BUDGET.options_kept :]])
         flat = [
             *flat[: BUDGET.options_kept],
-            (TOP.add(others) or TOP, some),
+            (TRUE.add(others) or TRUE, some),
         ]  # something may still be proved of the first
-    return Choice(tuple(flat)) if len(flat) > 1 or flat[0][0] is not TOP else flat[0][1]
+    return GuardedUnion(tuple(flat)) if len(flat) > 1 or flat[0][0] is not TRUE else flat[0][1]
 
 
-def keyword(found: list[tuple[Guard, Value]], here: Guard) -> Value:
+def keyword(found: list[tuple[PathCondition, Value]], here: PathCondition) -> Value:
     """The value of a keyword that was given with these; on other paths than these it was not given."""
-    if len(found) == 1 and found[0][0] is TOP:
+    if len(found) == 1 and found[0][0] is TRUE:
         return found[0][1]
     left = here.add(either([path.formula for path, _ in found]), False)
-    return Choice(tuple(found)) if left is None else Sometimes(tuple(found))
+    return GuardedUnion(tuple(found)) if left is None else Sometimes(tuple(found))
 
 
 def or_else(given: Value, default: Value) -> Value:
     """What a parameter gets: its default on the paths where it is not given."""
     if not isinstance(given, Sometimes):
         return given
-    left = TOP.add(either([path.formula for path, _ in given.options]), False)
+    left = TRUE.add(either([path.formula for path, _ in given.options]), False)
     return choose([*given.options, *([(left, default)] if left is not None else [])])
 
 
-def unmarked(alternatives: list[tuple[Guard, T]], since: int) -> list[tuple[Guard, T]]:
+def unmarked(alternatives: list[tuple[PathCondition, T]], since: int) -> list[tuple[PathCondition, T]]:
     """The ends of a function by what they ask alone, where that keeps them apart: what they say holds backwards too.
 
     ``if not f()`` then says what ``f`` asked, and not only that it took another way out. What it asked may speak of
@@ -70,10 +70,10 @@ def unmarked(alternatives: list[tuple[Guard, T]], since: int) -> list[tuple[Guar
     return plain if apart else alternatives
 
 
-def _few_closures(options_: list[tuple[Guard, Value]]) -> list[tuple[Guard, Value]]:
+def _few_closures(options_: list[tuple[PathCondition, Value]]) -> list[tuple[PathCondition, Value]]:
     """A function that a loop wraps and wraps again is one of many: what it closes over proves nothing then."""
     seen: dict[Any, list[Func]] = {}
-    found: list[tuple[Guard, Value]] = []
+    found: list[tuple[PathCondition, Value]] = []
     for guard, leaf in options_:
         if isinstance(leaf, Func) and leaf.closure:
             same = seen.setdefault(leaf.node, [])
@@ -85,9 +85,9 @@ def _few_closures(options_: list[tuple[Guard, Value]]) -> list[tuple[Guard, Valu
     return found
 
 
-def _by_value(options_: list[tuple[Guard, Value]]) -> list[tuple[Guard, Value]]:
+def _by_value(options_: list[tuple[PathCondition, Value]]) -> list[tuple[PathCondition, Value]]:
     """Each value once, on the paths on which it is the one; few paths are only united where that loses nothing."""
-    paths: dict[Value, list[Guard]] = {}
+    paths: dict[Value, list[PathCondition]] = {}
     for guard, leaf in _few_closures(options_):
         paths.setdefault(leaf, []).append(guard)
     many = len(options_) > BUDGET.few_options
@@ -96,6 +96,6 @@ def _by_value(options_: list[tuple[Guard, Value]]) -> list[tuple[Guard, Value]]:
         if len(guards) > 1:
             guards = merged(guards)
         if len(guards) > 1 and many:
-            guards = [TOP.add(either([guard.formula for guard in guards])) or TOP]
+            guards = [TRUE.add(either([guard.formula for guard in guards])) or TRUE]
         found += [(guard, leaf) for guard in guards]
     return found

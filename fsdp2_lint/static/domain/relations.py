@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from .values import BELOW, EACH, PICK, SLICE, SOME, Atom, Obj, is_each
+from .values import BELOW, EACH, PICK, SLICE, SOME, AbstractObject, Obj, is_each
 
 ONCE = "once"  # (ONCE, n): what one call returned that happened once
-Address = tuple[Atom, tuple[Any, ...]]
+Address = tuple[AbstractObject, tuple[Any, ...]]
 
 _NO_ANSWERS: Mapping[Obj, int | None] = {}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .formulas import Formula
-from .guards import Guard, Literals
+from .path_conditions import Literals, PathCondition
 
 _sides: dict[tuple[Formula, bool], set[tuple[Literals, Literals]]] = {}
 
@@ -13,7 +13,7 @@ def forget_sides() -> None:
     _sides.clear()
 
 
-def two_sides(one: Guard, other: Guard) -> None:
+def two_sides(one: PathCondition, other: PathCondition) -> None:
     """Remember that a branch takes one of these two paths: whatever holds on both holds without it."""
     mine, theirs = frozenset(one.literals), frozenset(other.literals)
     for part in mine:
@@ -22,9 +22,9 @@ def two_sides(one: Guard, other: Guard) -> None:
         _sides.setdefault(part, set()).add((theirs, mine))
 
 
-def merged(guards: list[Guard]) -> list[Guard]:
+def merged(guards: list[PathCondition]) -> list[PathCondition]:
     """The same disjunction in fewer paths: the two sides of a branch become one, what another covers goes."""
-    found: list[Guard] = []
+    found: list[PathCondition] = []
     for guard in guards:
         while (pair := next(((at, both) for at in found if (both := _united(at, guard))), None)) is not None:
             found.remove(pair[0])
@@ -33,7 +33,7 @@ def merged(guards: list[Guard]) -> list[Guard]:
     return found
 
 
-def _united(one: Guard, other: Guard) -> Guard | None:
+def _united(one: PathCondition, other: PathCondition) -> PathCondition | None:
     """The path that says what the two sides of one branch say together; None where they are of no such branch."""
     mine, theirs = one.literal_set, other.literal_set
     if mine <= theirs:

@@ -8,8 +8,8 @@ from typing import Any
 
 from ..budget import BUDGET
 from .choices import choose, options
-from .guards import TOP, Guard
-from .values import NONE, Choice, ClassV, Const, Ext, Obj, Value
+from .path_conditions import TRUE, PathCondition
+from .values import NONE, ClassV, Const, Ext, GuardedUnion, Obj, Value
 
 Key = Any  # (frame id, name), (Obj, attribute), (Module, name) or a heap id
 _ABSENT = object()
@@ -24,11 +24,11 @@ class Items:
     ``open_why``: there may be items that were not seen.
     """
 
-    items: tuple[tuple[Guard, Value], ...] = ()
+    items: tuple[tuple[PathCondition, Value], ...] = ()
     exact: bool = True
     open_why: str = ""
 
-    def joined(self, mine: Guard, other: Items, theirs: Guard) -> Items:
+    def joined(self, mine: PathCondition, other: Items, theirs: PathCondition) -> Items:
         if self == other:
             return self
         shared = 0
@@ -52,25 +52,25 @@ class Items:
 class Entries:
     """Contents of a dict, by key value."""
 
-    entries: tuple[tuple[Value, Guard, Value], ...] = ()
+    entries: tuple[tuple[Value, PathCondition, Value], ...] = ()
     open_why: str = ""
 
     def get(self, key: Value) -> Value | None:
         found = [(guard, value) for name, guard, value in self.entries if name == key]
         return choose(found) if found else None
 
-    def holds(self, value: Value, path: Guard) -> bool:
+    def holds(self, value: Value, path: PathCondition) -> bool:
         """Is it there under a key that is not known? Put in under another such key, it is no further element."""
         return any(
-            each == value and there in (TOP, path) and not isinstance(key, KNOWN_KEYS)
+            each == value and there in (TRUE, path) and not isinstance(key, KNOWN_KEYS)
             for key, there, each in self.entries
         )
 
     def put(self, key: Value, value: Value) -> Entries:
         kept = tuple(entry for entry in self.entries if entry[0] != key)
-        return replace(self, entries=(*kept, (key, TOP, value))).bounded()
+        return replace(self, entries=(*kept, (key, TRUE, value))).bounded()
 
-    def added(self, key: Value, path: Guard, value: Value) -> Entries:
+    def added(self, key: Value, path: PathCondition, value: Value) -> Entries:
         """With a key that is there on some paths only, and has the new value on ``path``."""
         entries = []
         for name, there, before in self.entries:
@@ -84,7 +84,7 @@ class Entries:
             return self
         return Entries(self.entries[: BUDGET.dict_entries], "a dict too large to follow")
 
-    def joined(self, mine: Guard, other: Entries, theirs: Guard) -> Entries:
+    def joined(self, mine: PathCondition, other: Entries, theirs: PathCondition) -> Entries:
         if self == other:
             return self
         both = set(self.entries) & set(other.entries)
@@ -96,7 +96,7 @@ class Entries:
         return Entries(tuple(entries), self.open_why or other.open_why).bounded()
 
 
-def _under(guard: Guard, items: tuple[tuple[Guard, Value], ...]) -> list[tuple[Guard, Value]]:
+def _under(guard: PathCondition, items: tuple[tuple[PathCondition, Value], ...]) -> list[tuple[PathCondition, Value]]:
     return [(joined, value) for path, value in items if (joined := guard.join(path)) is not None]
 
 
@@ -145,7 +145,7 @@ class Store:
                 self.state[key] = old
         return written
 
-    def join(self, arms: list[tuple[Guard, dict[Key, Any]]], derive: Callable[[Key], Value | None]) -> None:
+    def join(self, arms: list[tuple[PathCondition, dict[Key, Any]]], derive: Callable[[Key], Value | None]) -> None:
         """Write back what exclusive arms wrote, each under its path.
 
         ``derive`` gives the value that an untouched key stands for: an arm that did not
@@ -164,7 +164,7 @@ class Store:
             self.put(key, _join(present), local=local)
 
 
-def _join(values: list[tuple[Guard, Any]]) -> Any:
+def _join(values: list[tuple[PathCondition, Any]]) -> Any:
     if not values:
         return NONE
     first = values[0][1]
@@ -173,13 +173,13 @@ def _join(values: list[tuple[Guard, Any]]) -> Any:
     guard, merged = values[0]
     for other_guard, other in values[1:]:
         merged = merged.joined(guard, other, other_guard) if isinstance(other, type(merged)) else merged
-        guard = TOP
+        guard = TRUE
     return merged
 
 
-def _apart(values: list[tuple[Guard, Value]]) -> list[tuple[Guard, Value]]:
+def _apart(values: list[tuple[PathCondition, Value]]) -> list[tuple[PathCondition, Value]]:
     """Options that all arms share stand as they did; only the others get the condition of their arm."""
-    if len(values) < 2 or not any(isinstance(value, Choice) for _, value in values):
+    if len(values) < 2 or not any(isinstance(value, GuardedUnion) for _, value in values):
         return values
     shared = set(options(values[0][1])).intersection(*(options(value) for _, value in values[1:]))
     if not shared:

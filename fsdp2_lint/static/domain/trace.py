@@ -14,7 +14,7 @@ from ...vocab.finding import Moment
 from ..budget import BUDGET
 from .events import AnyStep, Event, Step
 from .formulas import Formula
-from .guards import Guard
+from .path_conditions import PathCondition
 from .values import Obj
 
 E = TypeVar("E", bound=Event)
@@ -38,7 +38,7 @@ class Trace:
         self,
         what: E,
         when: Moment,
-        guard: Guard,
+        guard: PathCondition,
         subject: Obj | None,
         *,
         frames: tuple[int, ...],

@@ -1,6 +1,6 @@
 """The values of the abstract interpreter.
 
-Unknown values and models are the same thing: an :class:`Atom` with an origin, and
+Unknown values and models are the same thing: an :class:`AbstractObject` with an origin, and
 :class:`Obj`, an atom plus the access path that was taken from it. ``cfg.fsdp``,
 ``model.layers[*]`` and ``engine.get_model()`` are paths, and any of them can turn out
 to be a model on the day someone shards it.
@@ -19,7 +19,7 @@ from ...vocab.finding import Moment, Site
 from ..budget import BUDGET
 from ..frontend.module import Module
 from .formulas import Formula
-from .guards import Guard
+from .path_conditions import PathCondition
 from .says import Says
 
 S = TypeVar("S")
@@ -36,7 +36,7 @@ def is_each(item: Any) -> bool:
     return isinstance(item, str) and item.startswith("[*")
 
 
-class Atom:
+class AbstractObject:
     """Where a value began: a construction, a parameter of an entry, an unresolved call.
 
     What is noted of it has a default, which holds as long as nothing is noted. What belongs to one topic of a library
@@ -76,8 +76,8 @@ class Atom:
     _states: Mapping[type[Any], Any] = MappingProxyType({})
 
     def __init__(self, kind: str, *, cls: Value | None = None, origin: str = "", site: Any = None, many: bool = False):
-        Atom.made += 1
-        self.id = Atom.made
+        AbstractObject.made += 1
+        self.id = AbstractObject.made
         # "instance" (of a project's class), "external" (of another package's class), "configuration",
         # "unknown" (a plain result), and what may be or do anything: "parameter" (never passed), "opaque"
         self.kind = kind
@@ -96,7 +96,7 @@ class Atom:
         found: S | None = self._states.get(kind)
         return found
 
-    def note_as_of(self, other: Atom) -> None:
+    def note_as_of(self, other: AbstractObject) -> None:
         """All that was noted of the other one holds of this one as well, its copy."""
         self.__dict__.update(other.__dict__)
 
@@ -105,11 +105,11 @@ class Atom:
 
 
 class Obj:
-    """An atom and an access path. Interned, so identity is equality."""
+    """An abstract object and an access path. Interned, so identity is equality."""
 
     __slots__ = ("atom", "parent", "item", "_children", "depth")
 
-    def __init__(self, atom: Atom, parent: Obj | None, item: Any) -> None:
+    def __init__(self, atom: AbstractObject, parent: Obj | None, item: Any) -> None:
         self.atom = atom
         self.parent = parent
         self.item = item
@@ -316,27 +316,27 @@ class Loaded:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class GuardedUnion:
     """One of several values, each with the path on which it is the one."""
 
-    options: tuple[tuple[Guard, Value], ...]
+    options: tuple[tuple[PathCondition, Value], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Sometimes(Choice):
+class Sometimes(GuardedUnion):
     """A keyword argument that is given on these paths only."""
 
 
 Value = (
     Obj | Const | Rank | Cond | Text | Func | Bound | BoundExt | ClassV | Partial | ModRef | Ext | Super
-    | TupleV | ListV | DictV | Params | ParamV | Computed | StateDict | StateTensor | Loaded | Choice
+    | TupleV | ListV | DictV | Params | ParamV | Computed | StateDict | StateTensor | Loaded | GuardedUnion
 )  # fmt: skip
 NONE = Const(None)
 
 
 def unknown(origin: str, site: Any = None, kind: str = "unknown") -> Obj:
     """A fresh unknown value."""
-    return Atom(kind, origin=origin, site=site).root
+    return AbstractObject(kind, origin=origin, site=site).root
 
 
 def taken_out(key: Const) -> str:

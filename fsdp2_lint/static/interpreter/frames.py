@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ...vocab.answers import CannotTell
-from ..domain.guards import Guard
+from ..domain.path_conditions import PathCondition
 from ..domain.values import ClassV, Func, Value
 from ..frontend.module import Module
 
@@ -32,12 +32,12 @@ class Frame:
     id: int
     module: Module
     func: Func | None
-    guard: Guard
+    guard: PathCondition
     owner: ClassV | None = None
     receiver: Value | None = None
     given: tuple[Value, ...] = ()
-    returns: list[tuple[Guard, Value]] = field(default_factory=list)
-    yields: list[tuple[Guard, Value]] = field(default_factory=list)
+    returns: list[tuple[PathCondition, Value]] = field(default_factory=list)
+    yields: list[tuple[PathCondition, Value]] = field(default_factory=list)
     on_yield: Callable[[Value], int] | None = None
     flow_of_body: int = 0
     refuses: bool = False  # something that it calls may end the program

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..domain.guards import TOP
+from ..domain.path_conditions import TRUE
 from ..domain.values import ClassV, Const, Func, Value
 from ..frontend.module import Module
 from .call import Call
@@ -17,7 +17,7 @@ class Interpreter(Classes[L]):
     def run_module(self, module: Module) -> None:
         """Run a script's body as ``__main__``."""
         self.whole = True
-        self.frames.append(Frame(self.fresh(), module, None, TOP))
+        self.frames.append(Frame(self.fresh(), module, None, TRUE))
         self.store.put((module, "__name__"), Const("__main__"))
         self.reached[module.tree] = None
         self.exec_block(module.tree.body)

@@ -14,7 +14,7 @@ from astroid import nodes
 
 from ...vocab.finding import Moment
 from ..domain.formulas import Formula
-from ..domain.guards import TOP, Guard
+from ..domain.path_conditions import TRUE, PathCondition
 from ..domain.store import Items
 from ..domain.values import ClassV, Func, ListV, Obj, ParamV, StateDict, Value
 from ..frontend.module import Module
@@ -171,10 +171,10 @@ class Libraries(Protocol):
     def leave_manager(self, value: Value, node: nodes.NodeNG) -> None:
         """The end of a ``with``."""
 
-    def consumes(self, leaf: Value, node: nodes.NodeNG, path: Guard = TOP) -> None:
+    def consumes(self, leaf: Value, node: nodes.NodeNG, path: PathCondition = TRUE) -> None:
         """A loop goes through a generator, a loader or a stream."""
 
-    def goes_through(self, found: list[tuple[Guard, Value]], node: nodes.NodeNG) -> None:
+    def goes_through(self, found: list[tuple[PathCondition, Value]], node: nodes.NodeNG) -> None:
         """Some elements may be there on some ranks only, with nothing in their place on the others."""
 
     def left(self, node: nodes.NodeNG) -> None:
@@ -230,7 +230,7 @@ class Libraries(Protocol):
     def state_item(self, state: StateDict, key: Value) -> Value:
         """``state[key]``."""
 
-    def state_put(self, state: StateDict, key: Value, value: Value, path: Guard) -> None:
+    def state_put(self, state: StateDict, key: Value, value: Value, path: PathCondition) -> None:
         """``state[key] = value``."""
 
     def state_deleted(self, state: StateDict, key: Value) -> None:

@@ -14,10 +14,22 @@ from ..budget import BUDGET
 from ..domain.choices import choose, options
 from ..domain.events import AsksRanks, InLoops, Step
 from ..domain.formulas import Formula, atoms
-from ..domain.guards import TOP, Guard, Pool
+from ..domain.path_conditions import TRUE, PathCondition, Pool
 from ..domain.store import Entries, Items, Store
 from ..domain.trace import E, Trace
-from ..domain.values import Atom, Choice, ClassV, DictV, Func, ListV, Obj, StateDict, TupleV, Value, unknown
+from ..domain.values import (
+    AbstractObject,
+    ClassV,
+    DictV,
+    Func,
+    GuardedUnion,
+    ListV,
+    Obj,
+    StateDict,
+    TupleV,
+    Value,
+    unknown,
+)
 from ..frontend.module import Module
 from ..frontend.project import Project
 from .frames import CallTooLong, Diverges, Frame, Handled, OutOfBudget, Rounds
@@ -46,7 +58,7 @@ class Machine(Semantics, Generic[L]):
         self.libraries = libraries(self)
         self.store = Store()
         self.trace = Trace()
-        self.guard: Guard = TOP
+        self.guard: PathCondition = TRUE
         self.frames: list[Frame] = []
         self.suspended: list[Frame] = []  # context managers whose body runs
         self.unfinished: set[int] = set()  # activations that were cut off
@@ -181,7 +193,7 @@ class Machine(Semantics, Generic[L]):
     # -- paths ----------------------------------------------------------------
 
     @contextmanager
-    def on_path(self, path: Guard) -> Iterator[None]:
+    def on_path(self, path: PathCondition) -> Iterator[None]:
         """What is asked or happens inside belongs to this path."""
         before, self.guard = self.guard, path
         try:
@@ -189,12 +201,12 @@ class Machine(Semantics, Generic[L]):
         finally:
             self.guard = before
 
-    def alternatives(self, value: Value) -> list[tuple[Guard, Value]]:
+    def alternatives(self, value: Value) -> list[tuple[PathCondition, Value]]:
         """The options of a value that are possible on this path."""
-        if not isinstance(value, Choice):
-            return [(TOP, value)]
+        if not isinstance(value, GuardedUnion):
+            return [(TRUE, value)]
         possible = [(guard, leaf) for guard, leaf in value.options if self.guard.compatible(guard)]
-        return [(TOP, possible[0][1])] if len(possible) == 1 else possible
+        return [(TRUE, possible[0][1])] if len(possible) == 1 else possible
 
     def objects(self, value: Value | None) -> list[Obj]:
         """The objects among them."""
@@ -209,11 +221,11 @@ class Machine(Semantics, Generic[L]):
             return unknown("value of an impossible path")
         return self.branch([(guard, partial(action, leaf)) for guard, leaf in possible])
 
-    def branch(self, arms: list[tuple[Guard, Callable[[], Value]]]) -> Value:
+    def branch(self, arms: list[tuple[PathCondition, Callable[[], Value]]]) -> Value:
         """Run exclusive arms from the same state and join what they did and returned."""
-        start, born = self.guard, Atom.made
-        results: list[tuple[Guard, Value]] = []
-        written: list[tuple[Guard, dict[Any, Any]]] = []
+        start, born = self.guard, AbstractObject.made
+        results: list[tuple[PathCondition, Value]] = []
+        written: list[tuple[PathCondition, dict[Any, Any]]] = []
         for guard, thunk in arms:
             joined = start.join(guard)
             if joined is None:
@@ -238,12 +250,12 @@ class Machine(Semantics, Generic[L]):
         number = self.fresh()
         return number, lambda arm: ("is", ("fork", number), arm)
 
-    def relative(self, guard: Guard, base: Guard) -> Guard:
+    def relative(self, guard: PathCondition, base: PathCondition) -> PathCondition:
         """What ``guard`` adds to ``base``."""
         if guard is base:
-            return TOP
+            return TRUE
         known = set(base.literals)
-        result = TOP
+        result = TRUE
         for formula, truth in guard.literals:
             if (formula, truth) not in known:
                 result = result.add(formula, truth) or result
@@ -253,7 +265,7 @@ class Machine(Semantics, Generic[L]):
 
     def new_list(self, items: Sequence[Value] = (), *, exact: bool = True, open_why: str = "") -> ListV:
         made = ListV(self.fresh())
-        self.store.put(made.id, Items(tuple((TOP, item) for item in items), exact, open_why))
+        self.store.put(made.id, Items(tuple((TRUE, item) for item in items), exact, open_why))
         return made
 
     def listed(self, held: Items, *, lazy: bool = False) -> ListV:
@@ -268,7 +280,7 @@ class Machine(Semantics, Generic[L]):
 
     def new_dict(self, entries: dict[Value, Value] | None = None, open_why: str = "") -> DictV:
         made = DictV(self.fresh())
-        self.store.put(made.id, Entries(tuple((key, TOP, item) for key, item in (entries or {}).items()), open_why))
+        self.store.put(made.id, Entries(tuple((key, TRUE, item) for key, item in (entries or {}).items()), open_why))
         return made
 
     def entries(self, value: DictV) -> Entries:
@@ -281,9 +293,9 @@ class Machine(Semantics, Generic[L]):
             return self.items(leaf).open_why
         return self.entries(leaf).open_why if isinstance(leaf, DictV) else ""
 
-    def leaves(self, value: Value) -> Iterator[tuple[Guard, Value]]:
+    def leaves(self, value: Value) -> Iterator[tuple[PathCondition, Value]]:
         """All values inside lists, tuples and dicts, each with its path; cycles are cut."""
-        stack: list[tuple[Guard, Value]] = [(self.guard, value)]
+        stack: list[tuple[PathCondition, Value]] = [(self.guard, value)]
         seen: set[int] = set()
         while stack:
             guard, at = stack.pop()
@@ -314,12 +326,12 @@ class Machine(Semantics, Generic[L]):
                 yield leaf
                 stack += (item for at, item in self.contents(leaf) if self.guard.compatible(at))
 
-    def contents(self, leaf: Value) -> list[tuple[Guard, Value]]:
+    def contents(self, leaf: Value) -> list[tuple[PathCondition, Value]]:
         if isinstance(leaf, StateDict):
             tensors = self.libraries.state_tensors(leaf)
-            return [] if tensors is None else [(TOP, tensors)]
+            return [] if tensors is None else [(TRUE, tensors)]
         if isinstance(leaf, TupleV):
-            return [(TOP, item) for item in reversed(leaf.items)]
+            return [(TRUE, item) for item in reversed(leaf.items)]
         if isinstance(leaf, ListV):
             return list(reversed(self.items(leaf).items))
         if isinstance(leaf, DictV):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..domain import events
-from ..domain.values import NONE, Atom, Const, Ext, Obj, StateDict, Value, unknown
+from ..domain.values import NONE, AbstractObject, Const, Ext, Obj, StateDict, Value, unknown
 from ..interpreter.call import Call
 from .interface import Machine
 from .tables import external, method
@@ -85,13 +85,15 @@ def attach(machine: Machine, model: Value, call: Call, name: str, *, frozen: boo
         if frozen:
             freeze(machine, leaf, Const(False), call.node)
         if machine.libraries.any_sharded and machine.libraries.in_sharded(leaf):
-            part = Atom("external", cls=Ext("torch.nn.Linear"), origin="an adapter", site=machine.site(call.node))
+            part = AbstractObject(
+                "external", cls=Ext("torch.nn.Linear"), origin="an adapter", site=machine.site(call.node)
+            )
             part.module = True
             machine.emit(events.Attached(name=name, value=part.root), call.node, leaf)
 
 
 def _around(machine: Machine, inner: Value, name: str, qname: str, call: Call) -> Obj:
-    atom = Atom("external", cls=Ext(qname), origin=qname, site=machine.site(call.node))
+    atom = AbstractObject("external", cls=Ext(qname), origin=qname, site=machine.site(call.node))
     atom.module, atom.wrapper = True, name
     machine.store.put((atom.root, name), inner)
     machine.libraries.adopt(atom.root, name, inner)

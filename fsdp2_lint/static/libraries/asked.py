@@ -6,7 +6,7 @@ from typing import Any
 
 from ..domain import events
 from ..domain.formulas import LARGE, Formula, either, is_large
-from ..domain.guards import Guard
+from ..domain.path_conditions import PathCondition
 from ..domain.relations import Relation
 from ..domain.values import BELOW, SOME, ClassV, Ext, Obj, Value
 from ..frontend.packages import is_known_class
@@ -80,7 +80,7 @@ class Asked(Torch):
         """``isinstance(m, FSDPModule)``: decided where the trace decides it, else what the sharding depends on."""
         related = 0
         perhaps = False
-        paths: list[Guard] = []
+        paths: list[PathCondition] = []
         whole = self.address(obj)[0]
         for step in self.machine.trace.of(events.Sharded):
             found = [self.relation(part, obj) for part in step.what.group if self.address(part)[0] is whole]

@@ -6,7 +6,7 @@ from functools import partial
 
 from ..domain import events
 from ..domain.says import Says
-from ..domain.values import NONE, SOME, Atom, Ext, Obj, TupleV, Value, unknown
+from ..domain.values import NONE, SOME, AbstractObject, Ext, Obj, TupleV, Value, unknown
 from ..frontend.packages import builds_models, is_listed, is_of_python, is_optimizer
 from ..interpreter.call import Call
 from . import adapters  # noqa: F401 (they register)
@@ -87,7 +87,7 @@ class Calls(Objects):
         handed = call if qname.startswith(_NEVER_CALL) else self.handed_over(call, spawned=qname in _SPAWNING)
         harmless = self.harmless(qname)
         kind = "configuration" if qname.startswith(_CONFIGURATIONS) else "unknown" if harmless else "opaque"
-        atom = Atom(kind, origin=qname, site=self.machine.site(call.node))
+        atom = AbstractObject(kind, origin=qname, site=self.machine.site(call.node))
         atom.shared = kind == "configuration"
         foreign_package = package != "torch" and not is_of_python(qname)
         if qname.startswith(_FILES) or kind != "configuration" and foreign_package and call.fixed:
@@ -175,7 +175,7 @@ class Calls(Objects):
             if not self.harmless_object(maker)
             else "unknown"
         )
-        atom = Atom(kind, origin=words, site=self.machine.site(call.node))
+        atom = AbstractObject(kind, origin=words, site=self.machine.site(call.node))
         if maker.atom.said_by is Says.UNREAD and call.fixed:
             atom.said_by = Says.UNREAD
         if kind == "opaque":

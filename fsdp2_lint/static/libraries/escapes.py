@@ -8,9 +8,9 @@ from astroid import nodes
 
 from ..budget import BUDGET
 from ..domain import events
-from ..domain.guards import TOP
+from ..domain.path_conditions import TRUE
 from ..domain.store import Entries, Items
-from ..domain.values import BELOW, NONE, PICK, SOME, Atom, Bound, ClassV, Ext, Func, Obj, Partial, Value
+from ..domain.values import BELOW, NONE, PICK, SOME, AbstractObject, Bound, ClassV, Ext, Func, Obj, Partial, Value
 from ..frontend.packages import builds_models, is_harmless
 from ..interpreter.call import Call
 from ..interpreter.frames import Diverges
@@ -59,7 +59,7 @@ class Escapes(Membership):
         """A call of which nothing is known: it may run and change all that it was given, and return anything."""
         handed = self.handed_over(call)
         self.havoc(who, handed, receiver)
-        made = Atom("opaque", origin=who, site=self.machine.site(call.node))
+        made = AbstractObject("opaque", origin=who, site=self.machine.site(call.node))
         made.keeps = tuple(handed.all)
         return made.root
 
@@ -160,7 +160,7 @@ class Escapes(Membership):
         outer = self.machine.context
         self.machine.context = outer if spawned else self.machine.fresh()
         try:
-            return self.machine.branch([(TOP, lambda: self.quietly(leaf, arguments))])
+            return self.machine.branch([(TRUE, lambda: self.quietly(leaf, arguments))])
         finally:
             self.machine.context = outer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..domain import events
 from ..domain.says import Says
-from ..domain.values import NONE, Atom, Cond, Ext, Obj, TupleV, Value, unknown
+from ..domain.values import NONE, AbstractObject, Cond, Ext, Obj, TupleV, Value, unknown
 from ..interpreter.call import Call
 from .interface import Machine
 from .tables import FRAMEWORKS
@@ -30,7 +30,7 @@ def framework_of(qname: str) -> str:
 
 def call_framework(machine: Machine, qname: str, call: Call) -> Value:
     managed(machine, framework_of(qname), call)
-    atom = Atom("external", cls=Ext(qname), origin=qname, site=machine.site(call.node))
+    atom = AbstractObject("external", cls=Ext(qname), origin=qname, site=machine.site(call.node))
     atom.framework = framework_of(qname)
     atom.said_by = Says.UNREAD if call.fixed else None
     machine.libraries.callbacks(call)

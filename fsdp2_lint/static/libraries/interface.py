@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from astroid import nodes
 
-from ..domain.guards import Guard
+from ..domain.path_conditions import PathCondition
 from ..domain.relations import Address, Relation
-from ..domain.values import Atom, ClassV, Obj, Value
+from ..domain.values import AbstractObject, ClassV, Obj, Value
 from ..interpreter import machine
 from ..interpreter.call import Call
 from ..interpreter.libraries import Libraries
@@ -18,7 +18,7 @@ from ..interpreter.libraries import Libraries
 class MadeOn(NamedTuple):
     """Where modules are made that name no device: "meta", "cuda" or "other", on which path, in which activation."""
 
-    path: Guard
+    path: PathCondition
     frame: int
     kind: str
 
@@ -27,14 +27,14 @@ class MadeOn(NamedTuple):
 class Blank:
     """Which models have no values yet, and where such are made: see ``blank.py``."""
 
-    atoms: set[Atom] = field(default_factory=set)
+    atoms: set[AbstractObject] = field(default_factory=set)
     devices: list[MadeOn] = field(default_factory=list)  # open contexts of a device
     default: MadeOn | None = None  # ``torch.set_default_device``
     seeded_by_rank: bool = False  # by the last seed that was set
 
 
 class Torch(Libraries, Protocol):
-    sharded_atoms: set[Atom]
+    sharded_atoms: set[AbstractObject]
     cast_tensors: set[Obj]
     marked: set[str]  # attributes that were set on parameters
     outputs: dict[Obj, Obj]  # what modules returned, and which module did
@@ -66,7 +66,7 @@ class Torch(Libraries, Protocol):
     def plain_field(self, obj: Obj) -> bool:
         """A setting that a module keeps, not a part of it: nothing calls it."""
 
-    def belongs(self, obj: Obj, atoms: set[Atom]) -> bool:
+    def belongs(self, obj: Obj, atoms: set[AbstractObject]) -> bool:
         """Is it one of these, or a part of one?"""
 
     def surely_lacks(self, obj: Obj, name: str) -> bool:

@@ -6,9 +6,9 @@ from astroid import nodes
 
 from ..domain import events
 from ..domain.formulas import Formula
-from ..domain.guards import TOP, Guard
+from ..domain.path_conditions import TRUE, PathCondition
 from ..domain.relations import Address, Relation, address, relation
-from ..domain.values import EACH, Atom, ClassV, Ext, Func, Obj, ParamV, Value, is_each
+from ..domain.values import EACH, AbstractObject, ClassV, Ext, Func, Obj, ParamV, Value, is_each
 from ..frontend.module import Module
 from ..frontend.packages import is_class, is_of_python, is_optimizer
 from ..interpreter.call import Call
@@ -53,13 +53,13 @@ class Membership(Asked):
         self.grad_modes = []
         self.opaque = {}
         self.settings = {}
-        self.ranked: dict[Guard, bool] = {}  # which paths say something of ranks
+        self.ranked: dict[PathCondition, bool] = {}  # which paths say something of ranks
         self.kept = []
         self.handed = {}
         self.given_classes = set()
         self.unfollowed = {}
         self.adopted_at = {}
-        self.called_atoms: set[Atom] = set()
+        self.called_atoms: set[AbstractObject] = set()
         self.addresses = {}
         self.answers = {}
         self.addressed_with = 0  # how many modules had a parent when these were found
@@ -138,7 +138,7 @@ class Membership(Asked):
         """Is something of the same outermost object sharded by now?"""
         return self.belongs(obj, self.sharded_atoms)
 
-    def belongs(self, obj: Obj, atoms: set[Atom]) -> bool:
+    def belongs(self, obj: Obj, atoms: set[AbstractObject]) -> bool:
         """Is it one of these, or a part of one?"""
         at: Obj | None = obj
         seen: set[Obj] = set()
@@ -189,7 +189,7 @@ class Membership(Asked):
         for obj in handed:
             if obj.atom.given_optimizer and obj not in self.optimizers:
                 self.optimizers.add(obj)
-                held = tuple(events.Held(other, self.machine.now, TOP) for other in handed if other is not obj)
+                held = tuple(events.Held(other, self.machine.now, TRUE) for other in handed if other is not obj)
                 self.machine.emit(events.Optimizer(held=held, complete=True, proven=True, given=True), func.node, obj)
 
     def overwritten(self, leaf: ParamV, node: nodes.NodeNG, name: str = "") -> None:

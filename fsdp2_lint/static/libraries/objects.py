@@ -9,17 +9,17 @@ from typing import Any
 from astroid import nodes
 
 from ..domain import events
-from ..domain.guards import TOP, Guard
+from ..domain.path_conditions import TRUE, PathCondition
 from ..domain.store import Items
 from ..domain.values import (
     NONE,
     BoundExt,
-    Choice,
     ClassV,
     Computed,
     Cond,
     Const,
     Ext,
+    GuardedUnion,
     ListV,
     Loaded,
     Obj,
@@ -204,7 +204,7 @@ class Objects(Escapes):
 
     def is_foreign(self, value: Value) -> bool:
         """May its methods be code that is not seen?"""
-        if isinstance(value, Choice):
+        if isinstance(value, GuardedUnion):
             return any(self.is_foreign(leaf) for _, leaf in self.machine.alternatives(value))
         if isinstance(value, Ext):
             return not self.harmless(value.qname)
@@ -251,12 +251,12 @@ class Objects(Escapes):
             else:
                 self.managed_by_unseen(value, node)
 
-    def consumes(self, leaf: Value, node: nodes.NodeNG, path: Guard = TOP) -> None:
+    def consumes(self, leaf: Value, node: nodes.NodeNG, path: PathCondition = TRUE) -> None:
         generators.consumed(self.machine, leaf, node, "this loop", path)
         rounds.without_order(self.machine, leaf, node)
         data.read(self.machine, leaf, node)
 
-    def goes_through(self, found: list[tuple[Guard, Value]], node: nodes.NodeNG) -> None:
+    def goes_through(self, found: list[tuple[PathCondition, Value]], node: nodes.NodeNG) -> None:
         rounds.some_ranks_only(self.machine, found, node)
 
     def left(self, node: nodes.NodeNG) -> None:
@@ -284,7 +284,7 @@ class Objects(Escapes):
     def state_item(self, state: StateDict, key: Value) -> Value:
         return gathering.item(self.machine, state, key)
 
-    def state_put(self, state: StateDict, key: Value, value: Value, path: Guard) -> None:
+    def state_put(self, state: StateDict, key: Value, value: Value, path: PathCondition) -> None:
         gathering.item_put(self.machine, state, key, value, path)
 
     def state_deleted(self, state: StateDict, key: Value) -> None:

@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fsdp2_lint.static.domain.relations import Relation, address, covers, relation
-from fsdp2_lint.static.domain.values import BELOW, EACH, PICK, SOME, Atom, Obj
+from fsdp2_lint.static.domain.values import BELOW, EACH, PICK, SOME, AbstractObject, Obj
 
 SAME, CONTAINS, INSIDE, MAY, NONE = Relation
-MODEL, OTHER = Atom("parameter", origin="model"), Atom("parameter", origin="other")
+MODEL, OTHER = AbstractObject("parameter", origin="model"), AbstractObject("parameter", origin="other")
 STEPS = ["layers", "head", "[0]", "[1]", EACH, "[*2]", SOME, "[:]", BELOW, (PICK, 0), (PICK, 1), (PICK, None)]
 PATHS = st.lists(st.sampled_from(STEPS), max_size=4)
 FLIPPED = {SAME: SAME, MAY: MAY, NONE: NONE, CONTAINS: INSIDE, INSIDE: CONTAINS}
 
 
-def at(*steps: object, atom: Atom = MODEL) -> Obj:
+def at(*steps: object, atom: AbstractObject = MODEL) -> Obj:
     obj = atom.root
     for step in steps:
         obj = obj.child(step)
@@ -95,7 +95,10 @@ def test_a_wildcard_never_makes_proof_out_of_a_part(path: list[str], position: i
 
 
 def test_what_a_module_adopted_is_a_part_of_it() -> None:
-    layers, block = Atom("external", origin="ModuleList").root, Atom("instance", origin="Block").root
+    layers, block = (
+        AbstractObject("external", origin="ModuleList").root,
+        AbstractObject("instance", origin="Block").root,
+    )
     parents = {layers: (MODEL.root, "layers"), block: (layers, EACH)}
     assert address(block, parents) == (MODEL, ("layers", EACH))
     assert relation(address(MODEL.root, parents), address(block.child("up"), parents)) is CONTAINS
@@ -103,7 +106,7 @@ def test_what_a_module_adopted_is_a_part_of_it() -> None:
 
 
 def test_adoption_in_a_circle_ends() -> None:
-    left, right = Atom("instance").root, Atom("instance").root
+    left, right = AbstractObject("instance").root, AbstractObject("instance").root
     found, _ = address(left, {left: (right, "a"), right: (left, "b")})
     assert found in (left.atom, right.atom)
 

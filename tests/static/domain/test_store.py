@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fsdp2_lint.static.domain.choices import choose
-from fsdp2_lint.static.domain.guards import TOP, Guard
+from fsdp2_lint.static.domain.path_conditions import TRUE, PathCondition
 from fsdp2_lint.static.domain.store import Entries, Items, Store
-from fsdp2_lint.static.domain.values import NONE, Choice, Const
+from fsdp2_lint.static.domain.values import NONE, Const, GuardedUnion
 
 FRAME = 1
 
 
-def path(name: str, truth: bool = True) -> Guard:
-    guard = TOP.add(("truth", name), truth)
+def path(name: str, truth: bool = True) -> PathCondition:
+    guard = TRUE.add(("truth", name), truth)
     assert guard is not None
     return guard
 
@@ -24,15 +24,15 @@ def path(name: str, truth: bool = True) -> Guard:
 YES, NO = path("flag"), path("flag", False)
 
 
-def under(guard: Guard, value: Any) -> Any:
+def under(guard: PathCondition, value: Any) -> Any:
     """What a value is on one path."""
-    if isinstance(value, Choice):
+    if isinstance(value, GuardedUnion):
         (found,) = {leaf for option, leaf in value.options if guard.join(option) is not None}
         return found
     return value
 
 
-def branch(store: Store, *arms: tuple[Guard, dict[Any, Any]]) -> None:
+def branch(store: Store, *arms: tuple[PathCondition, dict[Any, Any]]) -> None:
     written = []
     for guard, writes in arms:
         mark = store.mark()
@@ -126,13 +126,13 @@ def test_only_shared_writes_are_counted() -> None:
 
 
 def items(*values: int, exact: bool = True, why: str = "") -> Items:
-    return Items(tuple((TOP, Const(value)) for value in values), exact, why)
+    return Items(tuple((TRUE, Const(value)) for value in values), exact, why)
 
 
 def test_lists_that_grew_in_one_arm() -> None:
     joined = items(1, 2).joined(YES, items(1), NO)
     assert [value for _, value in joined.items] == [Const(1), Const(2)]
-    assert joined.items[0][0] is TOP and joined.items[1][0] is YES, "the second is there on one path only"
+    assert joined.items[0][0] is TRUE and joined.items[1][0] is YES, "the second is there on one path only"
     assert not joined.exact
 
 

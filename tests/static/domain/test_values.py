@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fsdp2_lint.static.domain.values import Atom
+from fsdp2_lint.static.domain.values import AbstractObject
 
 
 @dataclass(frozen=True)
@@ -18,21 +18,21 @@ class Weight:
 
 
 def test_what_is_noted_of_one_says_nothing_of_another() -> None:
-    one, other = Atom("unknown"), Atom("unknown")
+    one, other = AbstractObject("unknown"), AbstractObject("unknown")
     one.module = False
     one.know(Colour("red"))
     assert (other.module, other.state(Colour)) == (None, None)
 
 
 def test_a_state_replaces_those_of_its_kind_only() -> None:
-    atom = Atom("unknown")
+    atom = AbstractObject("unknown")
     for state in (Colour("red"), Weight(2), Colour("blue")):
         atom.know(state)
     assert (atom.state(Colour), atom.state(Weight)) == (Colour("blue"), Weight(2))
 
 
 def test_a_copy_has_all_that_was_noted_and_goes_its_own_way() -> None:
-    atom, copy = Atom("instance", origin="Settings"), Atom("instance", origin="a copy")
+    atom, copy = AbstractObject("instance", origin="Settings"), AbstractObject("instance", origin="a copy")
     atom.shared = True
     atom.know(Colour("red"))
     copy.note_as_of(atom)

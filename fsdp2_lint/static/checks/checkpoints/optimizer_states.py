@@ -5,7 +5,7 @@ from __future__ import annotations
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
-from ...domain.guards import TOP, Guard
+from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.values import Obj, StateDict, Value
 from ...libraries.torch.checkpoints.gathering import replaced
 from ...libraries.torch.training.optim import Algorithm
@@ -42,11 +42,11 @@ class StaticWritten(AtStep[events.DcpSaved]):
     def _numbered(self, leaf: Value) -> Obj | None:
         """The optimizer whose own state dict this is, or which DCP asks for it."""
         machine = self.program.machine
-        held = machine.leaves(leaf.owner) if isinstance(leaf, StateDict) and leaf.numbered else [(TOP, leaf)]
+        held = machine.leaves(leaf.owner) if isinstance(leaf, StateDict) and leaf.numbered else [(TRUE, leaf)]
         known = (each for _, each in held if isinstance(each, Obj) and each in machine.libraries.optimizers)
         return next(known, None)
 
-    def _doubt(self, path: Guard, leaf: Value, owner: Obj, algorithm: Algorithm | None) -> str:
+    def _doubt(self, path: PathCondition, leaf: Value, owner: Obj, algorithm: Algorithm | None) -> str:
         if algorithm is None or algorithm.stateless is None:
             return f"whether {self.program.label(owner)} keeps any state is not known"
         if isinstance(leaf, StateDict) and replaced(self.program.machine, leaf) is not None:

@@ -7,7 +7,7 @@ from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep
 from ...domain.formulas import LARGE, atoms
-from ...domain.guards import Guard
+from ...domain.path_conditions import PathCondition
 from ...domain.relations import Relation
 from ...domain.values import BELOW, BELOW_ANYHOW, NONE, PICK, Ext, Loaded, Obj, ParamV, StateDict, StateTensor, Value
 from ...libraries.python.attempts import never_dtensor
@@ -25,7 +25,7 @@ _LAYERS = frozenset(Ext(f"torch.nn.{name}") for name in PARAMETRIC)
 
 
 class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
-    def leaves(self) -> list[tuple[Guard, Value]]:
+    def leaves(self) -> list[tuple[PathCondition, Value]]:
         with self.program.machine.on_path(self.step.guard):
             return list(self.program.machine.leaves(self.step.what.payload))
 
@@ -90,7 +90,7 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
                 return unknown(f"what {self.program.label(leaf)} holds is not known")
         return self.program.excluded("all parts of what is saved were followed")
 
-    def _of(self, state: StateDict, guard: Guard) -> str:
+    def _of(self, state: StateDict, guard: PathCondition) -> str:
         """In words, whose state dict this is, if that is sharded on this path; empty if not."""
         if any(
             0 < state.read - step.index <= 2 and guard.compatible(step.guard)
@@ -108,7 +108,7 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
                 return f"the state dict of {self.program.label(owner)}"
         return ""
 
-    def _sharded(self, obj: Obj, read: int, guard: Guard) -> bool:
+    def _sharded(self, obj: Obj, read: int, guard: PathCondition) -> bool:
         if obj.atom.wrapper and obj.atom.cls != _DDP:
             return False  # a method of another library may have gathered the dict behind our back
         return any(
@@ -118,7 +118,7 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
             for step, _ in self.program.units(obj, *RELATED)
         )
 
-    def _of_module(self, leaf: Obj, guard: Guard) -> tuple[str, str]:
+    def _of_module(self, leaf: Obj, guard: PathCondition) -> tuple[str, str]:
         """In words, what of a sharded model this is, and why that is not known: a setting of it holds no shards."""
         if not self._sharded(leaf, self.step.index, guard):
             return "", ""
@@ -151,7 +151,7 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
             for step in self.program.trace.of(events.Reshard)
         )
 
-    def _optimizer_of_sharded(self, optimizer: Obj, guard: Guard) -> bool:
+    def _optimizer_of_sharded(self, optimizer: Obj, guard: PathCondition) -> bool:
         for created in self.program.trace.of(events.Optimizer):
             if created.subject is optimizer:
                 for held in created.what.held:
@@ -223,7 +223,7 @@ def _layer_with(leaf: Obj) -> Obj | None:
     return layer if made in _LAYERS else None
 
 
-def asked_of_unseen(guard: Guard, leaf: StateTensor | ParamV) -> str:
+def asked_of_unseen(guard: PathCondition, leaf: StateTensor | ParamV) -> str:
     """Which code, that was not followed, was given this tensor and answered a condition of the path."""
     for formula, _ in guard.literals:
         for atom in atoms(formula):

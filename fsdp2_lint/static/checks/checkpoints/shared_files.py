@@ -9,7 +9,7 @@ from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep
 from ...domain.formulas import is_fork
-from ...domain.guards import Guard
+from ...domain.path_conditions import PathCondition
 from ...domain.values import Obj, StateDict
 from ...libraries.torch.checkpoints.gathering import replaced
 from ..ranks.alike import same_on_all_ranks
@@ -39,7 +39,7 @@ class StaticSharedFile(AtStep[events.Saved]):
     def _payload(self) -> StaticPayload:
         return StaticPayload(self.program, self.step)
 
-    def _of_rank0(self) -> Iterator[tuple[Guard, StateDict]]:
+    def _of_rank0(self) -> Iterator[tuple[PathCondition, StateDict]]:
         """The gathered state dicts in it that are empty on all ranks but the first, each with its path."""
         for path, leaf in self._payload.leaves():
             joined = self.step.guard.join(path)
@@ -52,7 +52,7 @@ class StaticSharedFile(AtStep[events.Saved]):
         helpers = [step for step in self.program.trace.of(events.StateHelper) if step.index <= state.read]
         return helpers[-1] if helpers else None
 
-    def _chosen(self, path: Guard, gathered: AnyStep) -> str:
+    def _chosen(self, path: PathCondition, gathered: AnyStep) -> str:
         """Why it may be rank 0 alone that comes here, although all ranks gather."""
         if self.step.what.chosen_by:
             return f"whether {self.step.what.chosen_by[-1]} writes on all ranks was not followed"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place
 from ...domain import events
-from ...domain.guards import Guard
+from ...domain.path_conditions import PathCondition
 from ...domain.values import Const, DictV, ListV, Loaded, Obj, Rank, StateDict, Text, TupleV, Value
 from ...interpreter.expressions.numbers import is_multiple
 from ...libraries.torch.ranks.data import seeds_of
@@ -54,7 +54,9 @@ class StaticSharedKeys(AtStep[events.DcpSaved]):
         keys = [key for each in dicts for key, _, _ in machine.entries(each).entries]
         return all(machine.per_rank(key) is False for key in keys)
 
-    def _keyed(self, value: Value, at: Guard, key: str, depth: int) -> Iterator[tuple[Guard, str, Value]]:
+    def _keyed(
+        self, value: Value, at: PathCondition, key: str, depth: int
+    ) -> Iterator[tuple[PathCondition, str, Value]]:
         """All values, each with its path and its key, as far as that is the same on all ranks."""
         machine = self.program.machine
         for inner, leaf in machine.alternatives(value) if depth else ():

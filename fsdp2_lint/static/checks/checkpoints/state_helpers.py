@@ -12,7 +12,7 @@ from ....vocab.finding import Fix, Moment, Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.formulas import atoms, is_fork
-from ...domain.guards import Guard
+from ...domain.path_conditions import PathCondition
 from ...domain.relations import Relation
 from ...domain.values import Const, Ext, Obj, StateDict, Value, is_each
 from ...interpreter.expressions.conditions import mentions_rank
@@ -100,7 +100,7 @@ class StaticHelper(AtStep[events.StateHelper]):
             why = "which options it is given is not known"
         return unknown(why) if why else self.program.excluded("the options of this call were followed")
 
-    def _sharded(self, model: Obj, path: Guard) -> bool:
+    def _sharded(self, model: Obj, path: PathCondition) -> bool:
         return any(
             step.driven_before(self.step) and step.guard.compatible(path)
             for step, _ in self.program.units(model, *RELATED)
@@ -190,7 +190,7 @@ class StaticHelper(AtStep[events.StateHelper]):
         return self._chosen({"broadcast_from_rank0": True, "full_state_dict": False})
 
 
-def _of_ranks(path: Guard) -> bool:
+def _of_ranks(path: PathCondition) -> bool:
     """Is it the path of some ranks only?"""
     return any(mentions_rank(atom) for formula, _ in path.literals for atom in atoms(formula))
 
@@ -201,7 +201,7 @@ def _made(leaf: Value) -> Moment | None:
 
 
 def without_state(
-    program: Program, optimizer: Obj, at: Step[events.StateHelper | events.DcpLoad], path: Guard | None = None
+    program: Program, optimizer: Obj, at: Step[events.StateHelper | events.DcpLoad], path: PathCondition | None = None
 ) -> Answer[Moment]:
     """Has this optimizer, at this moment of a run on ``path``, surely no state? yes: Moment at which it is made."""
     made = next((step for step in program.trace.of(events.Optimizer) if step.subject is optimizer), None)
@@ -228,7 +228,7 @@ def without_state(
     return unknown(why) if why else yes(made.when)
 
 
-def _avoided(step: AnyStep, path: Guard) -> bool:
+def _avoided(step: AnyStep, path: PathCondition) -> bool:
     """May a run take the path without it? A step of training is made again and again, so it says nothing."""
     if isinstance(step.what, events.Stepped) or step.guard.blurred:
         return False

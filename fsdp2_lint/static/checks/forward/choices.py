@@ -10,7 +10,7 @@ from ....vocab.finding import Moment, Place
 from ...domain import events
 from ...domain.events import Step
 from ...domain.formulas import Formula, atoms
-from ...domain.guards import TOP
+from ...domain.path_conditions import TRUE
 from ...domain.relations import Relation
 from ...domain.values import Obj, Rank, is_each
 from ...interpreter.expressions.own_values import Own, asked_for
@@ -83,7 +83,7 @@ def choices(program: Program, step: Step[events.Called]) -> Iterator[StaticChoic
     """
     assert step.subject is not None
     outer = _entered(program, step)
-    known = outer.guard.literal_set if outer is not None else TOP.literal_set
+    known = outer.guard.literal_set if outer is not None else TRUE.literal_set
     path = step.guard.literals
     for position, (formula, truth) in enumerate(path):
         if (formula, truth) in known or path[: position + 1] in program.machine.refused:

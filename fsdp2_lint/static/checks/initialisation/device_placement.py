@@ -8,7 +8,7 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import Step
-from ...domain.guards import Guard
+from ...domain.path_conditions import PathCondition
 from ...domain.relations import Relation
 from ...domain.says import Says
 from ...domain.values import Const, Ext, Obj, is_each
@@ -26,7 +26,7 @@ class StaticOffload:
     """The policy of one group, on a path on which it is ``CPUOffloadPolicy``."""
 
     program: Program
-    path: Guard
+    path: PathCondition
     step: Step[events.Sharded]
 
     def without_cpu_backend(self) -> Answer[Place]:
@@ -62,7 +62,7 @@ class StaticOffload:
             return [leaf for _, leaf in self.program.machine.alternatives(given)]
 
 
-def offloaded(program: Program, step: Step[events.Sharded]) -> Guard | None:
+def offloaded(program: Program, step: Step[events.Sharded]) -> PathCondition | None:
     """The path on which this call gets ``CPUOffloadPolicy``."""
     policy = step.what.options.get("offload_policy")
     with program.machine.on_path(step.guard):

@@ -13,7 +13,7 @@ from ...budget import BUDGET
 from ...domain import events
 from ...domain.events import AnyStep
 from ...domain.formulas import Formula, atoms, both, negate
-from ...domain.guards import Guard
+from ...domain.path_conditions import PathCondition
 from ...domain.relations import Relation
 from ...domain.values import Const, Ext, Obj, Rank
 from ...libraries.torch.checkpoints.state_helpers import lenient
@@ -183,14 +183,14 @@ class StaticEmptied(Handle):
         return not of_buffers(step.subject) and self.program.touches(self.obj, step.subject)
 
     @cached_property
-    def _past_all(self) -> Guard | None:
+    def _past_all(self) -> PathCondition | None:
         return self.without(self.writes)
 
-    def without(self, writes: list[AnyStep]) -> Guard | None:
+    def without(self, writes: list[AnyStep]) -> PathCondition | None:
         """The path of a run that comes to the training by none of these; None where no such run is known."""
         return self._past(writes, self._condition)
 
-    def _past(self, writes: list[AnyStep], condition: Callable[[AnyStep], Formula]) -> Guard | None:
+    def _past(self, writes: list[AnyStep], condition: Callable[[AnyStep], Formula]) -> PathCondition | None:
         """The same, where ``condition`` tells what brings a run to each of them."""
         path = self.begin.guard.join(self.call.guard)
         path = path.join(self.end.guard) if path is not None else None
@@ -261,7 +261,7 @@ def _parts(formula: Formula) -> tuple[Formula, ...]:
     return tuple(formula[1]) if formula[0] == "and" else (formula,)
 
 
-def _avoiding(path: Guard, conditions: list[list[Formula]]) -> Guard | None:
+def _avoiding(path: PathCondition, conditions: list[list[Formula]]) -> PathCondition | None:
     """A path on which none of these conditions holds: a part of each does not."""
     if not conditions:
         return path

@@ -10,7 +10,7 @@ from ....vocab.finding import Moment, Place, Site
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.formulas import Formula, atoms, intern, is_fork, negate
-from ...domain.guards import Guard
+from ...domain.path_conditions import PathCondition
 from ...domain.relations import Relation
 from ...domain.values import Const, Obj, Rank
 from ...interpreter.expressions.conditions import mentions_rank
@@ -144,7 +144,7 @@ def excluded_ranks(program: Program, step: AnyStep) -> Answer[tuple[Moment | Non
     return unknown(unsure) if unsure else program.excluded("no condition on the rank leads here")
 
 
-def _without_errors(program: Program, step: AnyStep, formula: Formula) -> Guard:
+def _without_errors(program: Program, step: AnyStep, formula: Formula) -> PathCondition:
     """The path of a step, in a run in which no ``try`` that the formula speaks of comes to a handler."""
     path = step.guard
     for atom in atoms(formula):
@@ -219,7 +219,7 @@ class StaticCollection(AtStep[_Gathering]):
         made = self.program.trace.of(events.ProcessGroup, events.Mesh, events.Sharded, before=self.step)
         return yes(True) if any(True for _ in made) else unknown("whether a process group exists by then is not known")
 
-    def _unseen_elsewhere(self, mine: Guard | None, others: Guard) -> str:
+    def _unseen_elsewhere(self, mine: PathCondition | None, others: PathCondition) -> str:
         """Which code on paths of other ranks alone was not seen; what these ranks run as well keeps nobody apart."""
         here, there = set(), {}
         for unseen in self.program.trace.of(events.Unseen) if mine else ():
@@ -242,7 +242,7 @@ class StaticCollection(AtStep[_Gathering]):
                 outermost = min(outermost, sum(1 for _ in same))
         return frames[max(outermost, 0) :]
 
-    def _leave_before(self, mine: Guard, other: AnyStep) -> bool:
+    def _leave_before(self, mine: PathCondition, other: AnyStep) -> bool:
         """Do the ranks that come here leave before another step, which those that turn away here come to?"""
         if self.step.guard.compatible(other.guard):
             return False

@@ -11,7 +11,7 @@ from ....vocab.finding import Place
 from ...domain import events
 from ...domain.choices import options
 from ...domain.events import AnyStep, Step
-from ...domain.guards import Guard
+from ...domain.path_conditions import PathCondition
 from ...domain.relations import Relation
 from ...domain.values import NONE, Const, Value
 from ...libraries.torch.launch.device import device_kind
@@ -24,7 +24,7 @@ _PART_OF = (Relation.SAME, Relation.INSIDE)
 HOOK = "register_post_accumulate_grad_hook"
 
 
-def policies(step: Step[events.Sharded], keyword: str) -> Iterator[tuple[Guard, Policy]]:
+def policies(step: Step[events.Sharded], keyword: str) -> Iterator[tuple[PathCondition, Policy]]:
     """The policies that a call may get, as far as they were seen whole."""
     for path, value in given(step, keyword):
         policy = policy_of(value)
@@ -57,7 +57,7 @@ class _OfSharding(OfStep[events.Sharded]):
 class UnfrozenLater(_OfSharding):
     """A group whose policy has a dtype for the computation."""
 
-    path: Guard
+    path: PathCondition
 
     def meets(self) -> Answer[Place]:
         trace = self.program.trace
@@ -96,7 +96,7 @@ class UnfrozenLater(_OfSharding):
 class HookedGradients(_OfSharding):
     """A group whose gradients are offloaded, on one path."""
 
-    path: Guard
+    path: PathCondition
 
     def meets(self) -> Answer[Place]:
         if not self._is_pinned():
@@ -137,7 +137,7 @@ class DividedScatter(_OfSharding):
 class ReducedInHalf(_OfSharding):
     """A group with replicas, whose policy has a dtype for the computation."""
 
-    path: Guard
+    path: PathCondition
     policy: Policy
 
     def meets(self) -> Answer[Place]:
@@ -154,7 +154,7 @@ class ReducedInHalf(_OfSharding):
         return unknown(why) if why else yes(Place(self.policy.made, "gradients are reduced in 16 bits"))
 
 
-def computes_low(policy: Policy, path: Guard) -> bool:
+def computes_low(policy: Policy, path: PathCondition) -> bool:
     """Does it surely compute in 16 bits?"""
     given = [value for guard, value in options(policy.fields.get("param_dtype", NONE)) if path.compatible(guard)]
     return bool(given) and all(dtype_name(value) in LOW for value in given)

@@ -9,7 +9,7 @@ from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep
 from ...domain.formulas import Formula, atoms
-from ...domain.guards import Guard
+from ...domain.path_conditions import PathCondition
 from ...domain.relations import Relation, covers
 from ...domain.sides import merged
 from ...domain.trace import E
@@ -50,12 +50,12 @@ class StaticConverted(OfStep[E]):
                 return yes(Place(there[0].when, "the module is sharded here"))
         return unknown(why)
 
-    def _without(self, call: AnyStep, part: Obj) -> Guard:
+    def _without(self, call: AnyStep, part: Obj) -> PathCondition:
         """The path of a sharding call, without what it asks of the very module: a filter chooses no strategy."""
         asked = [each for each in call.guard.literals if speaks_of(each[0], part)]
         return call.guard.without_literals(frozenset(asked)) if asked else call.guard
 
-    def _apart(self, path: Guard, calls: list[AnyStep]) -> str:
+    def _apart(self, path: PathCondition, calls: list[AnyStep]) -> str:
         """Why no run may have both, although nothing that was seen excludes it. ``calls``: that take the path."""
         if self.step.guard.blurred - path.blurred:
             return "a condition was too large to be followed"

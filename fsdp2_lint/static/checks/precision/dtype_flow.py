@@ -12,9 +12,9 @@ from ....vocab.finding import Place
 from ...budget import BUDGET
 from ...domain import events
 from ...domain.events import Step
-from ...domain.guards import Guard
+from ...domain.path_conditions import PathCondition
 from ...domain.relations import Relation
-from ...domain.values import NONE, Choice, ClassV, Const, Ext, Obj, Value
+from ...domain.values import NONE, ClassV, Const, Ext, GuardedUnion, Obj, Value
 from ...interpreter.syntax import class_body
 from ...libraries.torch.precision.precision import dtype_name, policy_of
 from ...libraries.torch.sharding.module_tree import FREE
@@ -46,7 +46,7 @@ _RESHAPED = frozenset(
 class Precision:
     """In what a group computes on one path. ``casts``: are its inputs brought to that?"""
 
-    path: Guard
+    path: PathCondition
     dtype: str | None
     returns: str | None
     casts: bool
@@ -59,7 +59,7 @@ class Made:
     dtype: str
     group: Step[events.Sharded]
     by: Obj
-    path: Guard
+    path: PathCondition
 
 
 def clash(program: Program, step: Step[events.Sharded], steps: tuple[Step[events.Sharded], ...]) -> Answer[Place]:
@@ -130,7 +130,7 @@ def _made(program: Program, value: Value, depth: int = 0) -> Iterator[Made]:
     """What a tensor may be, as far as the modules that it went through are known."""
     if depth > BUDGET.dtype_path:
         return
-    if isinstance(value, Choice):
+    if isinstance(value, GuardedUnion):
         for path, leaf in value.options:
             for made in _made(program, leaf, depth + 1):
                 if (joined := made.path.join(path)) is not None:

@@ -9,7 +9,7 @@ from ....vocab.answers import Answer, Many, many, unknown
 from ....vocab.finding import Place, Site
 from ...domain import events
 from ...domain.choices import options
-from ...domain.guards import Guard
+from ...domain.path_conditions import PathCondition
 from ...domain.values import NONE, ClassV, Const, DictV, Ext, Obj, Value
 from ...libraries.torch.precision.precision import ALL_POLICIES, LOW, POLICIES, dtype_name, policy_of
 from ..shared.models import StaticModel
@@ -19,7 +19,7 @@ _INSTANCE = "an instance"  # of the right class, or of one that may be derived f
 
 
 class StaticPolicies(OfStep[events.Sharded]):
-    def _given(self, keyword: str) -> Iterator[tuple[Guard, Value]]:
+    def _given(self, keyword: str) -> Iterator[tuple[PathCondition, Value]]:
         """What the keyword may be, on paths on which the call is made."""
         value = self.step.what.options.get(keyword)
         for guard, leaf in options(value) if value is not None else ():
@@ -68,7 +68,7 @@ class StaticPolicies(OfStep[events.Sharded]):
         return unknown(why) if why else self.program.excluded("the policies of this call were followed")
 
 
-def _unset(path: Guard, value: Value | None) -> bool:
+def _unset(path: PathCondition, value: Value | None) -> bool:
     return value is None or all(leaf == NONE for guard, leaf in options(value) if path.compatible(guard))
 
 

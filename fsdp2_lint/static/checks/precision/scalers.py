@@ -10,7 +10,7 @@ from ....vocab.finding import Moment, Place
 from ...domain import events
 from ...domain.choices import options
 from ...domain.events import Step
-from ...domain.guards import Guard
+from ...domain.path_conditions import PathCondition
 from ...domain.values import NONE, Ext, Obj
 from ...libraries.torch.precision.precision import FSDP1, Policy, Scaler, dtype_name
 from ..shared.objects import RELATED
@@ -21,7 +21,7 @@ from ..shared.program import OfStep
 class StaticScaler(OfStep[events.Scaled]):
     """``obj`` is a model that the scaler's optimizer trains, in runs that take ``path``."""
 
-    path: Guard
+    path: PathCondition
     made: Scaler
 
     def of_fsdp1(self) -> Answer[Place]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...domain.formulas import Formula, both, either, is_fork, negate
-from ...domain.guards import TOP, Guard
+from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.values import Rank
 from ...interpreter.expressions.conditions import mentions_rank
 from ...libraries.torch.ranks.rank import INITIALISED
@@ -13,7 +13,7 @@ from ...libraries.torch.ranks.rank import INITIALISED
 WORDS_OF_RANKS = {"global": "rank", "local": "local rank"}
 
 
-def reduced(formula: Formula, guard: Guard = TOP) -> Formula:
+def reduced(formula: Formula, guard: PathCondition = TRUE) -> Formula:
     """A formula, given that the process group exists (nothing else makes sense here) and ``guard``."""
     if isinstance(formula, bool):
         return formula
@@ -47,30 +47,30 @@ def rank_in_words(leaf: Formula, truth: bool) -> str:
     return f"{WORDS_OF_RANKS[leaf[1].kind]} {'==' if truth else '!='} {leaf[2]}"
 
 
-def split_by_rank(guard: Guard) -> tuple[Guard | None, Guard]:
+def split_by_rank(guard: PathCondition) -> tuple[PathCondition | None, PathCondition]:
     """What a path says of ranks, and the rest of it."""
-    ranks: Guard | None = None
-    rest: Guard = TOP
+    ranks: PathCondition | None = None
+    rest: PathCondition = TRUE
     for formula, truth in guard.literals:
         part = reduced(formula if truth else negate(formula))
         if mentions_rank(part):
-            ranks = (ranks or TOP).add(part) or ranks
+            ranks = (ranks or TRUE).add(part) or ranks
         elif not isinstance(part, bool) and not is_fork(formula):
             rest = rest.add(formula, truth) or rest
     return ranks, rest
 
 
-def by_one_rank(guard: Guard) -> bool:
+def by_one_rank(guard: PathCondition) -> bool:
     """Does one rank of the whole job take this path, and no other?"""
     return any(leaf[1].kind == "global" for leaf in _ranks_asked_for(guard))
 
 
-def by_rank_zero(guard: Guard) -> bool:
+def by_rank_zero(guard: PathCondition) -> bool:
     """Does only the first rank of all, or of each node, take this path? Its device is the one that is current."""
     return any(leaf[2] == 0 for leaf in _ranks_asked_for(guard))
 
 
-def _ranks_asked_for(guard: Guard) -> Iterator[Formula]:
+def _ranks_asked_for(guard: PathCondition) -> Iterator[Formula]:
     """The comparisons of a rank with a number that hold on this path."""
     for formula, truth in guard.literals:
         found = rank_literal(reduced(formula if truth else negate(formula)))

@@ -10,7 +10,7 @@ from ....vocab.finding import Place
 from ....vocab.meshes import says_replicas
 from ...domain import events
 from ...domain.events import Step
-from ...domain.guards import Guard
+from ...domain.path_conditions import PathCondition
 from ...domain.relations import Relation
 from ...domain.values import NONE, Const, Obj, Value, is_each
 from ...libraries.torch.launch.meshes import dimensions, wanted_names
@@ -61,7 +61,7 @@ class StaticPolicy(OfStep[events.Sharded]):
         """One value, whatever it depends on: then no condition needs to be weighed."""
         return bool(self.step.what.options.get(keyword) == other.what.options.get(keyword))
 
-    def _meet(self, there: Guard, here: Guard) -> bool:
+    def _meet(self, there: PathCondition, here: PathCondition) -> bool:
         return there.compatible(here) and not (there.blurred or here.blurred)
 
     def _all_calls(self) -> Answer[Place]:

@@ -8,7 +8,7 @@ from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.finding import Moment, Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
-from ...domain.guards import Guard
+from ...domain.path_conditions import PathCondition
 from ...domain.relations import Relation
 from ...domain.values import Const, ListV, Obj, Params, ParamV, Text, TupleV, Value
 from ...libraries.torch.precision.dtypes import DEFAULT, SOME_DTYPE, LayerDtype
@@ -165,7 +165,7 @@ class StaticGrouping(OfStep[events.Sharded]):
                 return unknown("what ignored_params holds is not known")
         return self.program.excluded("all that ignored_params holds was followed")
 
-    def _ignored(self) -> Iterator[tuple[Guard, Value]]:
+    def _ignored(self) -> Iterator[tuple[PathCondition, Value]]:
         value = self.step.what.options.get("ignored_params")
         for path, leaf in self.program.machine.leaves(value) if value is not None else ():
             if not isinstance(leaf, (ListV, TupleV)):

@@ -9,19 +9,19 @@ from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import Step
 from ...domain.formulas import negate
-from ...domain.guards import TOP, Guard
+from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.relations import Relation
-from ...domain.values import Choice, Cond, Const, Obj, Value
+from ...domain.values import Cond, Const, GuardedUnion, Obj, Value
 from ..shared.program import Handle, Program
 
 
-def given(step: Step[events.Sharded], keyword: str) -> list[tuple[Guard, Value | None]]:
+def given(step: Step[events.Sharded], keyword: str) -> list[tuple[PathCondition, Value | None]]:
     """What a call is given for a keyword, each on its own path; None where it is left out."""
     value: Value | None = step.what.options.get(keyword)
-    if not isinstance(value, Choice):
+    if not isinstance(value, GuardedUnion):
         return [(step.guard, value)]
-    found: list[tuple[Guard, Value | None]] = []
-    left: Guard | None = TOP
+    found: list[tuple[PathCondition, Value | None]] = []
+    left: PathCondition | None = TRUE
     for guard, leaf in value.options:
         if (path := step.guard.join(guard)) is not None:
             found.append((path, leaf))

@@ -14,7 +14,7 @@ from __future__ import annotations
 from ....vocab.answers import Closed, No, Unknown, no, unknown
 from ...domain.events import AnyStep, Counted
 from ...domain.trace import Trace
-from ...domain.values import Atom
+from ...domain.values import AbstractObject
 from ...libraries.interface import Machine
 
 
@@ -32,7 +32,7 @@ def closed(trace: Trace, why: str, *kinds: type[Counted]) -> No | Unknown:
     return unknown(why) if why else no(followed(trace, *kinds))
 
 
-def origin_unseen(machine: Machine, atom: Atom, label: str) -> str:
+def origin_unseen(machine: Machine, atom: AbstractObject, label: str) -> str:
     """Why the object may have a past that was not seen; empty where it began in code that was followed."""
     if atom.kind == "parameter":
         return f"{label} comes from a caller that was not seen"

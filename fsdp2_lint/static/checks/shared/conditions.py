@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...domain.formulas import Formula, is_fork
-from ...domain.guards import Guard, Literals
+from ...domain.path_conditions import Literals, PathCondition
 from ...domain.values import Obj
 from ...libraries.interface import Machine
 from .program import Program
@@ -39,7 +39,9 @@ def other_wrappers(program: Program) -> bool:
     return bool(program.partial or program.managed_by) or program.machine.project.anywhere(_WRAPPERS)
 
 
-def choosing(machine: Machine, path: Guard, other: Guard, checked: Literals = frozenset()) -> list[Formula]:
+def choosing(
+    machine: Machine, path: PathCondition, other: PathCondition, checked: Literals = frozenset()
+) -> list[Formula]:
     """Conditions of one path that the other does not have, and that may choose a strategy.
 
     None do so that ask for a rank or for the round of a loop, that only keep an earlier way out apart, or that are
@@ -56,7 +58,7 @@ def choosing(machine: Machine, path: Guard, other: Guard, checked: Literals = fr
     ]
 
 
-def checked_on(machine: Machine, path: Guard) -> Literals:
+def checked_on(machine: Machine, path: PathCondition) -> Literals:
     """What holds on this path because the program ends with an error wherever it does not."""
     literals = path.literals
     return frozenset(each for at, each in enumerate(literals) if literals[: at + 1] in machine.refused)

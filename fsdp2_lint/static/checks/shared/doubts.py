@@ -13,7 +13,7 @@ from ....vocab.events.launch import CollectiveIssued
 from ...domain import events
 from ...domain.events import Step
 from ...domain.formulas import Interned, atoms
-from ...domain.guards import Guard
+from ...domain.path_conditions import PathCondition
 from ...domain.values import Obj
 from ...libraries.python.attempts import TypeOf
 from ...libraries.torch.launch.meshes import Mesh, wanted_names
@@ -37,14 +37,14 @@ def doubtful(program: Program, event: Event) -> str:
     return on_path(program, step.guard, step.index)
 
 
-def unproven(program: Program, path: Guard) -> str:
+def unproven(program: Program, path: PathCondition) -> str:
     """Why no run is known that takes this path."""
     if any(path.decide(failure) is True for failure in program.machine.failures):
         return "it happens only where something failed before, and its error was caught"
     return ""
 
 
-def on_path(program: Program, path: Guard, before: int) -> str:
+def on_path(program: Program, path: PathCondition, before: int) -> str:
     """The same of one path, such as that on which a variable has one of its values."""
     sharded = [each for each in program.trace.of(events.Sharded) if each.index < before]
     meshes = _meshes(sharded)
@@ -62,7 +62,7 @@ def on_path(program: Program, path: Guard, before: int) -> str:
     return ""
 
 
-def _leaves_open(path: Guard, sharding: Guard) -> bool:
+def _leaves_open(path: PathCondition, sharding: PathCondition) -> bool:
     """Does the sharding hang on what a call would have said that was cut? Other checks may exclude this path there."""
     return any(
         path.decide(formula) is None and any(map(_hangs_on_cut, atoms(formula))) for formula, _ in sharding.literals
@@ -73,7 +73,7 @@ def _hangs_on_cut(atom: Interned) -> bool:
     return any(obj.atom.cut for obj in objects_in(atom))
 
 
-def _tells_shards(atom: Interned, path: Guard) -> bool:
+def _tells_shards(atom: Interned, path: PathCondition) -> bool:
     asked = atom[1]
     about = isinstance(asked, tuple) and asked[0] in _OF_SHARDS or any(_is_type(obj) for obj in objects_in(atom))
     return about and path.decide(atom) is not True

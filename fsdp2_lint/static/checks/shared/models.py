@@ -9,7 +9,7 @@ from ....vocab.finding import Moment
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.formulas import Formula, atoms
-from ...domain.guards import TOP, Guard
+from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.relations import Relation
 from ...domain.says import Says
 from ...domain.values import BELOW, SLICE, Obj, is_each
@@ -36,7 +36,7 @@ class StaticModel(Handle):
     program: Program
     obj: Obj
     step: AnyStep | None = None
-    path: Guard = TOP
+    path: PathCondition = TRUE
 
     def units(self) -> Many[Moment]:
         return many(self._calls(Relation.SAME, Relation.CONTAINS), self.program.nothing(self.obj, events.Sharded))
@@ -78,7 +78,7 @@ class StaticModel(Handle):
     def _parts_unknown(self, before: AnyStep | None = None) -> str:
         """Shardings of objects of unknown origin might be of parts of this model."""
         own = list(dict.fromkeys(step.guard for step, _ in self.program.units(self.obj, *RELATED, Relation.MAY)))
-        apart: dict[Guard, bool] = {}  # many steps share their path
+        apart: dict[PathCondition, bool] = {}  # many steps share their path
         for step in self.program.trace.of(events.Sharded):
             if step.guard not in apart:
                 apart[step.guard] = bool(own) and not any(step.guard.compatible(mine) for mine in own)

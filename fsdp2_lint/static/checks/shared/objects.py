@@ -12,7 +12,7 @@ from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.relations import Address, Relation, relation
 from ...domain.trace import E, Trace
-from ...domain.values import EACH, Atom, ClassV, Ext, Obj, is_each
+from ...domain.values import EACH, AbstractObject, ClassV, Ext, Obj, is_each
 from ...frontend.project import Project
 from ...libraries.escapes import describe
 from ...libraries.interface import Machine
@@ -103,7 +103,7 @@ class Objects:
         return self.touched[obj]
 
     @cached_property
-    def sharded_parts(self) -> dict[Atom, list[tuple[Step[events.Sharded], Obj]]]:
+    def sharded_parts(self) -> dict[AbstractObject, list[tuple[Step[events.Sharded], Obj]]]:
         """What is sharded, by its outermost holder: only what has the same one can be related."""
         return self._by_holder((step, part) for step in self.trace.of(events.Sharded) for part in step.what.group)
 
@@ -122,12 +122,12 @@ class Objects:
         return {holder for child, (holder, _) in parents if child.atom.parameter is not None}
 
     @cached_property
-    def escaped_parts(self) -> dict[Atom, list[tuple[Step[events.Escaped], Obj]]]:
+    def escaped_parts(self) -> dict[AbstractObject, list[tuple[Step[events.Escaped], Obj]]]:
         """What code that was not followed got hold of, likewise."""
         return self._by_holder((step, obj) for step in self.trace.of(events.Escaped) for obj in step.what.objects)
 
-    def _by_holder(self, met: Iterable[tuple[Step[E], Obj]]) -> dict[Atom, list[tuple[Step[E], Obj]]]:
-        found: dict[Atom, list[tuple[Step[E], Obj]]] = {}
+    def _by_holder(self, met: Iterable[tuple[Step[E], Obj]]) -> dict[AbstractObject, list[tuple[Step[E], Obj]]]:
+        found: dict[AbstractObject, list[tuple[Step[E], Obj]]] = {}
         for step, obj in met:
             found.setdefault(self.address(obj)[0], []).append((step, obj))
         return found

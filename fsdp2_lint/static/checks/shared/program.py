@@ -12,7 +12,7 @@ from ....vocab.rule import ModelKey, Rule
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.trace import E
-from ...domain.values import Atom, Obj
+from ...domain.values import AbstractObject, Obj
 from ...frontend.packages import builds_models
 from .closure import between, closed, excluded, origin_unseen
 from .objects import Objects
@@ -126,7 +126,7 @@ class Program(Objects):
         return bool(obj.atom.module) or done and builds_models(obj.atom.origin)
 
     @cached_property
-    def _subjects(self) -> set[Atom]:
+    def _subjects(self) -> set[AbstractObject]:
         self.trace.look(len(self.trace))
         steps = (step for step in self.trace.steps if isinstance(step.what, events.Counted))
         return {self.address(step.subject)[0] for step in steps if step.subject is not None}

@@ -10,7 +10,7 @@ from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.formulas import Formula
-from ...domain.guards import TOP
+from ...domain.path_conditions import TRUE
 from ...domain.relations import Relation
 from ...domain.values import Obj, is_each
 from .objects import RELATED
@@ -83,7 +83,7 @@ class LeftOff(OfStep[events.InLoops]):
         if off.guard.undriven.compatible(self.step.guard.undriven):
             return True
         invariant = frozenset(part for part in off.guard.literals if not _varies(part[0]))
-        path = TOP.join(off.guard.without_literals(off.guard.literal_set - invariant))
+        path = TRUE.join(off.guard.without_literals(off.guard.literal_set - invariant))
         return path is not None and path.compatible(self.step.guard.undriven)
 
     def _may_win(self, on: Switch, off: Switch, backward: Reduction) -> str:

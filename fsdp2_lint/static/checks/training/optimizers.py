@@ -11,7 +11,7 @@ from ....vocab.handles import Stale
 from ....vocab.optimizers import on_shards
 from ...domain import events
 from ...domain.events import AnyStep, Step
-from ...domain.guards import Guard
+from ...domain.path_conditions import PathCondition
 from ...domain.relations import Relation
 from ...domain.values import Const, Ext, Obj
 from ...interpreter.expressions.own_values import own_of
@@ -131,7 +131,7 @@ class StaticOptimizer(Handle):
         # an optimizer that a driven method made steps in others only once that method is through
         return next((step for step in steps if sharding.driven_before(step)), None)
 
-    def _unproven(self, path: Guard, sharding: Step[events.Sharded]) -> str:
+    def _unproven(self, path: PathCondition, sharding: Step[events.Sharded]) -> str:
         used = self._stepped(sharding)
         paths = [path, sharding.guard, *([used.guard] if used is not None else [])]
         return next((why for each in paths if (why := unproven(self.program, each))), "")

@@ -8,7 +8,7 @@ from typing import ClassVar
 from astroid import nodes
 
 from ....vocab.finding import Moment
-from ..guards import Guard
+from ..path_conditions import PathCondition
 from ..values import DictV, Obj, Value
 from .base import AsksRanks, Counted, Event
 
@@ -63,11 +63,13 @@ class DcpLoad(Counted):
     """``dcp.load`` is given a state dict to fill."""
 
     words: ClassVar[str] = "load of a checkpoint"
-    nothing: tuple[tuple[Guard, str], ...]  # the paths on which what is loaded is lost, and why
-    empty: tuple[tuple[Guard, str, DictV], ...]  # the parts with nothing in them: path, key, which dict
-    optimizers: tuple[tuple[Guard, Obj, str], ...]  # whose own state is to be filled, and what it is called there
+    nothing: tuple[tuple[PathCondition, str], ...]  # the paths on which what is loaded is lost, and why
+    empty: tuple[tuple[PathCondition, str, DictV], ...]  # the parts with nothing in them: path, key, which dict
+    optimizers: tuple[
+        tuple[PathCondition, Obj, str], ...
+    ]  # whose own state is to be filled, and what it is called there
     planned: bool  # a planner is given
-    planners: tuple[tuple[Guard, Value], ...]  # which one, by path
+    planners: tuple[tuple[PathCondition, Value], ...]  # which one, by path
     loops: int  # how deep in loops, over all active calls
 
 
@@ -77,11 +79,13 @@ class StateHelper(Counted):
     words: ClassVar[str] = "state-dict helper"
     helper: str  # its name
     optimizers: tuple[Obj, ...]
-    options: tuple[tuple[Guard, Value], ...]  # what is given for them, with the path of each
+    options: tuple[tuple[PathCondition, Value], ...]  # what is given for them, with the path of each
     open_why: str  # why there may be more arguments; empty: there are none
     keywords: Mapping[str, nodes.NodeNG]  # where each is written; the call, where it came in a dict
     given: tuple[Value, ...]  # the state dict of the model that it is to set, on whatever path
-    missing_on: tuple[tuple[Guard, bool], ...]  # the paths with nothing in a state dict, and whether rank 0 has it
+    missing_on: tuple[
+        tuple[PathCondition, bool], ...
+    ]  # the paths with nothing in a state dict, and whether rank 0 has it
     unfollowed: str  # what of the state dicts came from code that was not followed: some ranks may have nothing in it
     tried: bool  # the call is an attempt, and its error is caught
     dropped: bool  # nobody keeps what it returns

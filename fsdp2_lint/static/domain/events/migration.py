@@ -6,7 +6,7 @@ from astroid import nodes
 
 from ...frontend.module import Module
 from ...frontend.torch_api import History
-from ..guards import Guard
+from ..path_conditions import PathCondition
 from .base import Event
 
 
@@ -16,7 +16,7 @@ class ApiUsed(Event):
     name: str
     history: History
     written: tuple[tuple[Module, nodes.NodeNG], ...]  # the call and those that led to it
-    paths: tuple[Guard, ...]  # of the values that a keyword may have
+    paths: tuple[PathCondition, ...]  # of the values that a keyword may have
 
 
 class ModuleRead(Event):

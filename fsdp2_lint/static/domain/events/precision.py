@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..values import Atom
+from ..values import AbstractObject
 from .base import Counted, Event
 
 
@@ -31,4 +31,4 @@ class Autocast(Counted):
 class Scaled(Event):
     """A scaler of the loss makes the step of an optimizer, the step's subject."""
 
-    scaler: Atom
+    scaler: AbstractObject

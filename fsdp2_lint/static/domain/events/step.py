@@ -10,7 +10,7 @@ from astroid import nodes
 
 from ....vocab.finding import Moment
 from ..formulas import Formula
-from ..guards import Guard
+from ..path_conditions import PathCondition
 from ..values import Obj
 from .base import AsksRanks, Event, InLoops
 
@@ -24,7 +24,7 @@ class Step(Generic[What]):
     what: What
     index: int
     when: Moment
-    guard: Guard
+    guard: PathCondition
     subject: Obj | None
     frames: tuple[int, ...] = ()  # the activations that were open, one for each site of ``when.chain``
     context: int = 0  # 0: the main flow; else the callback in which it happens, nobody knows when

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..formulas import Formula
-from ..guards import Guard
+from ..path_conditions import PathCondition
 from ..values import Computed, Obj, Value
 from .base import AsksRanks, Counted, Event, InLoops
 
@@ -17,7 +17,7 @@ class Held:
 
     model: Obj
     read: int
-    guard: Guard
+    guard: PathCondition
 
 
 class Optimizer(Counted):

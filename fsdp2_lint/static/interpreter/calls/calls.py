@@ -6,17 +6,17 @@ from astroid import nodes
 
 from ...budget import BUDGET
 from ...domain.choices import choose, keyword, options
-from ...domain.guards import TOP
+from ...domain.path_conditions import TRUE
 from ...domain.says import Says
 from ...domain.values import (
     Bound,
     BoundExt,
-    Choice,
     ClassV,
     Const,
     DictV,
     Ext,
     Func,
+    GuardedUnion,
     ModRef,
     Obj,
     Partial,
@@ -77,7 +77,7 @@ class Calls(Functions[L]):
         for part in node.args:
             if isinstance(part, nodes.Starred):
                 held = self.listing(self.eval(part.value))
-                args += [choose([item]) if item[0] is TOP else item[1] for item in held.items]
+                args += [choose([item]) if item[0] is TRUE else item[1] for item in held.items]
                 why = why or held.open_why or ("" if held.exact else "*arguments of unknown number")
             else:
                 args.append(self.eval(part))
@@ -152,7 +152,7 @@ class Calls(Functions[L]):
 
     def call_method(self, receiver: Value, name: str, call: Call) -> Value:
         """A method of the project where one is found, else one of a library."""
-        if isinstance(receiver, Choice):
+        if isinstance(receiver, GuardedUnion):
             return self.over(receiver, lambda leaf: self.call_method(leaf, name, call))
         if isinstance(receiver, Obj):
             found = self.find_attr(receiver, name)
@@ -210,7 +210,7 @@ class Calls(Functions[L]):
         bound: list[Value] = [Bound(receiver, method) for method in methods[: BUDGET.few_options]]
         if len(methods) > BUDGET.few_options:  # what the others do is not followed
             bound.append(unknown(f"{methods[0].name}()", kind="opaque"))
-        paths = [TOP.add(("is", ("class of", receiver), number)) or TOP for number in range(len(bound))]
+        paths = [TRUE.add(("is", ("class of", receiver), number)) or TRUE for number in range(len(bound))]
         return self.call(choose(list(zip(paths, bound))), call)
 
     def call_declared(self, receiver: Obj, name: str, found: Value, call: Call) -> Value:

@@ -12,12 +12,12 @@ from ...domain.values import (
     SOME,
     Bound,
     BoundExt,
-    Choice,
     ClassV,
     Const,
     DictV,
     Ext,
     Func,
+    GuardedUnion,
     ListV,
     ModRef,
     Obj,
@@ -215,7 +215,7 @@ class Classes(Bases[L]):
 
     def get_attr_of(self, leaf: Value, name: str, node: nodes.NodeNG) -> Value:
         """An attribute of one value, by what it is."""
-        if isinstance(leaf, Choice):
+        if isinstance(leaf, GuardedUnion):
             return self.get_attr(leaf, name, node)
         if isinstance(leaf, Obj):
             found = self.find_attr(leaf, name)

@@ -6,7 +6,7 @@ from astroid import nodes
 
 from ...domain.choices import or_else
 from ...domain.says import Says
-from ...domain.values import NONE, SOME, Atom, ClassV, Ext, Func, Obj, Sometimes, Super, Value, unknown
+from ...domain.values import NONE, SOME, AbstractObject, ClassV, Ext, Func, Obj, Sometimes, Super, Value, unknown
 from ...frontend.origins import full_name
 from ..call import UNREAD_KEYWORDS, Call
 from ..frames import Frame
@@ -33,7 +33,7 @@ class Construction(Decorators[L]):
 
     def instance(self, cls: ClassV, call: Call) -> Obj:
         """An object of a class before it is initialised."""
-        atom = Atom("instance", cls=cls, origin=cls.name, site=self.site(call.node))
+        atom = AbstractObject("instance", cls=cls, origin=cls.name, site=self.site(call.node))
         atom.module = self.is_module_class(cls)
         atom.filled_before = self.class_member(cls, "__new__") is not None  # what ``__new__`` sets is not seen
         return atom.root

@@ -8,7 +8,7 @@ from functools import partial
 from astroid import nodes
 
 from ...domain.formulas import Formula
-from ...domain.guards import TOP, Guard
+from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.values import NONE, Bound, ClassV, Ext, Func, Value
 from ...frontend.module import Module
 from ...frontend.origins import full_name
@@ -25,8 +25,8 @@ def run(machine: AnyMachine, func: Func, call: Call, receiver: Value | None) -> 
     if known is None:
         return None
     asked = [(machine.libraries.of_classes(call.args[0], [cls]), cls, each) for cls, each in known]
-    arms: list[tuple[Guard, Callable[[], Value]]] = []
-    rest = TOP
+    arms: list[tuple[PathCondition, Callable[[], Value]]] = []
+    rest = TRUE
     for formula, _, each in [*sorted(asked, key=lambda one: _order(machine, *one[:2])), (True, NONE, func)]:
         taken, rest = rest.add(formula), rest.add(formula, False) or rest
         if taken is not None:

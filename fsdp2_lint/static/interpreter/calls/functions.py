@@ -16,7 +16,7 @@ from ...domain.says import Says
 from ...domain.store import Items
 from ...domain.values import (
     NONE,
-    Atom,
+    AbstractObject,
     Bound,
     ClassV,
     Const,
@@ -87,7 +87,7 @@ class Functions(Bounds[L]):
                 self.stops += stops
                 return value
         before, stopped = (self.reads, self.store.shared_writes, len(self.trace)), self.stops
-        born = Atom("mark").id
+        born = AbstractObject("mark").id
         if on_yield is not None:  # the body of the ``with`` is the caller's own code
             return self.activate(func, args, kwargs, node, receiver, why, on_yield)
         call = Call(node, args, kwargs, why)

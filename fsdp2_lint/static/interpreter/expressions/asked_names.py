@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from ...budget import BUDGET
 from ...domain.choices import choose
 from ...domain.formulas import either
-from ...domain.guards import TOP, Guard
+from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.values import ClassV, Const, ModRef, Obj, Text, Value, unknown
 from ..machine import AnyMachine
 from ..syntax import class_body
@@ -72,8 +72,10 @@ def _completed(
     if not fitting or len(fitting) > BUDGET.options:
         return name
     asked = [(domains.equals(machine, part, each[len(first) : len(each) - len(last)]), each) for each in fitting]
-    found: list[tuple[Guard, Value]] = [(taken, Const(each)) for path, each in asked if (taken := TOP.add(path))]
-    other = TOP.add(either([path for path, _ in asked]), False)
+    found: list[tuple[PathCondition, Value]] = [
+        (taken, Const(each)) for path, each in asked if (taken := TRUE.add(path))
+    ]
+    other = TRUE.add(either([path for path, _ in asked]), False)
     if raises:
         machine.guard = machine.checked_path(machine.guard, machine.guard.add(either([path for path, _ in asked])))
     elif other is not None:

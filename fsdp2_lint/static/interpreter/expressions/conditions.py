@@ -13,13 +13,13 @@ from ...domain.thresholds import MIRRORED, is_number
 from ...domain.values import (
     BELOW,
     Bound,
-    Choice,
     ClassV,
     Cond,
     Const,
     DictV,
     Ext,
     Func,
+    GuardedUnion,
     ListV,
     Loaded,
     ModRef,
@@ -95,7 +95,7 @@ class Conditions(Expressions[L]):
             return value.formula
         if isinstance(value, Rank):
             return negate(("is", value, 0))
-        if isinstance(value, Choice):
+        if isinstance(value, GuardedUnion):
             return self.spread(value, self.truth)
         if isinstance(value, TupleV):
             return bool(value.items)
@@ -134,7 +134,7 @@ class Conditions(Expressions[L]):
             return False
         return any(map(self.libraries.matters_whole, self.libraries.changeable(value.atom.keeps)))
 
-    def spread(self, value: Choice, ask: Any) -> Formula:
+    def spread(self, value: GuardedUnion, ask: Any) -> Formula:
         """A formula about each option, under the path on which it is the one.
 
         One of the options it is, so what is asked fails on the paths of those of which it fails: that may be few.
@@ -159,9 +159,9 @@ class Conditions(Expressions[L]):
 
     def equal(self, left: Value, right: Value) -> Formula:
         """``left == right``; a question about both where neither is a constant."""
-        if isinstance(left, Choice):
+        if isinstance(left, GuardedUnion):
             return self.spread(left, lambda leaf: self.equal(leaf, right))
-        if isinstance(right, Choice):
+        if isinstance(right, GuardedUnion):
             return self.spread(right, lambda leaf: self.equal(left, leaf))
         if isinstance(left, Const) and isinstance(right, Const):
             return bool(left.value == right.value)
@@ -210,7 +210,7 @@ class Conditions(Expressions[L]):
 
     def contained(self, left: Value, right: Value) -> Formula:
         """``left in right``; a question about both where not all elements are known."""
-        if isinstance(right, Choice) and isinstance(left, Const):
+        if isinstance(right, GuardedUnion) and isinstance(left, Const):
             return self.spread(right, lambda leaf: self.contained(left, leaf))
         if isinstance(right, (TupleV, ListV)):
             held = self.listing(right)
@@ -218,7 +218,7 @@ class Conditions(Expressions[L]):
                 return either([both([path.formula, self.equal(left, item)]) for path, item in held.items])
             if len(held.items) <= BUDGET.contained and domains.added_where(held) is not None:
                 return either([both([path.formula, self.equal(left, item)]) for path, item in held.items])
-        if isinstance(left, Choice) and isinstance(right, (DictV, Obj)):
+        if isinstance(left, GuardedUnion) and isinstance(right, (DictV, Obj)):
             return self.spread(left, lambda leaf: self.contained(leaf, right))
         if isinstance(right, DictV) and isinstance(left, (*KNOWN_KEYS, Obj)):
             entries = self.entries(right)
@@ -227,7 +227,11 @@ class Conditions(Expressions[L]):
                     return either([both([path.formula, self.equal(left, key)]) for key, path, _ in entries.entries])
                 found = [path for key, path, _ in entries.entries if key == left]
                 return either([path.formula for path in found]) if found else False
-        if isinstance(left, Const) and isinstance(left.value, flags.Bits) and isinstance(right, (Const, Obj, Choice)):
+        if (
+            isinstance(left, Const)
+            and isinstance(left.value, flags.Bits)
+            and isinstance(right, (Const, Obj, GuardedUnion))
+        ):
             return self.has_bits(right, int(left.value))
         if isinstance(right, Obj) and isinstance(left, Const) and self.store.get((right, taken_out(left))) is not None:
             return False
@@ -245,13 +249,13 @@ class Conditions(Expressions[L]):
         of_each = (
             isinstance(left, Text) or isinstance(left, Obj) and any(str(item).startswith(BELOW) for item in left.path)
         )
-        if isinstance(right, (ListV, Choice)) or of_each:  # a filter by unknown names: which modules pass is open
+        if isinstance(right, (ListV, GuardedUnion)) or of_each:  # a filter by unknown names: which modules pass is open
             return ("truth", (LARGE, "in", left, right))
         return domains.part_asked(left, right)
 
     def has_bits(self, value: Value, bits: int) -> Formula:
         """``Kind.MEMBER in value``"""
-        if isinstance(value, Choice):
+        if isinstance(value, GuardedUnion):
             return self.spread(value, lambda leaf: self.has_bits(leaf, bits))
         if isinstance(value, Const) and isinstance(value.value, int):
             return int(value.value) & bits == bits
@@ -263,7 +267,7 @@ class Conditions(Expressions[L]):
         """``<`` and its kin; decided for numbers, by ranges for unknowns."""
         if isinstance(left, Const) and is_number(left.value) and not isinstance(right, Const):
             left, op, right = right, MIRRORED[op], left
-        if isinstance(left, Choice):
+        if isinstance(left, GuardedUnion):
             return self.spread(left, lambda leaf: self.ordered(op, leaf, right))
         if isinstance(left, Const) and isinstance(right, Const):
             try:

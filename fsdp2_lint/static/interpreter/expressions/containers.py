@@ -8,7 +8,7 @@ from astroid import nodes
 
 from ...budget import BUDGET
 from ...domain.choices import choose
-from ...domain.guards import TOP, Guard
+from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.store import KNOWN_KEYS, Entries, Items
 from ...domain.values import (
     BELOW,
@@ -18,13 +18,13 @@ from ...domain.values import (
     PICK,
     SLICE,
     SOME,
-    Atom,
-    Choice,
+    AbstractObject,
     ClassV,
     Cond,
     Const,
     DictV,
     Ext,
+    GuardedUnion,
     ListV,
     Loaded,
     ModRef,
@@ -74,7 +74,7 @@ class Containers(Names[L]):
             return self.per_rank(value) is True
         if isinstance(value, Obj):
             return value.atom.per_rank or value.atom.kind in ("parameter", "opaque")
-        if isinstance(value, Choice):
+        if isinstance(value, GuardedUnion):
             return any(self.perhaps_of_rank(leaf) for _, leaf in value.options)
         return isinstance(value, TupleV) and any(map(self.perhaps_of_rank, value.items))
 
@@ -112,7 +112,7 @@ class Containers(Names[L]):
 
     def get_item(self, leaf: Value, key: Value, node: nodes.NodeNG) -> Value:
         """``leaf[key]``, by what it is."""
-        if isinstance(key := _spelled_out(key), Choice):
+        if isinstance(key := _spelled_out(key), GuardedUnion):
             return self.over(key, lambda one: self.get_item(leaf, one, node))
         if isinstance(leaf, TupleV) and isinstance(key, Const) and isinstance(key.value, int):
             there = -len(leaf.items) <= key.value < len(leaf.items)
@@ -168,14 +168,14 @@ class Containers(Names[L]):
         number = self.fresh()
         return choose(
             [
-                ((TOP.add(("is", ("alt", number), arm)) or TOP).join(path) or TOP, item)
+                ((TRUE.add(("is", ("alt", number), arm)) or TRUE).join(path) or TRUE, item)
                 for arm, (path, item) in enumerate(each)
             ]
         )
 
     def dict_item(self, leaf: DictV, key: Value, default: Value | None = None) -> Value:
         """The value under a key; a choice of all where the key is not known."""
-        if isinstance(key := _spelled_out(key), Choice):
+        if isinstance(key := _spelled_out(key), GuardedUnion):
             return self.over(key, lambda one: self.dict_item(leaf, one, default))
         held = self.entries(leaf)
         if isinstance(key, KNOWN_KEYS):
@@ -183,7 +183,7 @@ class Containers(Names[L]):
                 (path, value) for name, path, value in held.entries if name == key and self.guard.compatible(path)
             ]
             if possible:
-                if default is not None and all(path is not TOP for path, _ in possible):
+                if default is not None and all(path is not TRUE for path, _ in possible):
                     for path, _ in list(possible):
                         possible += self.rest(path, default) if len(possible) == 1 else []
                 return choose(possible)
@@ -215,15 +215,15 @@ class Containers(Names[L]):
         number = self.fresh()
         changing = isinstance(key, Obj) and any(is_each(item) or item in (SOME, BELOW) for item in key.path)
         constant = not changing  # the same key asked again, or compared, names the same entry
-        found: list[tuple[Guard, Value]] = []
-        rest = TOP
+        found: list[tuple[PathCondition, Value]] = []
+        rest = TRUE
         table = constant and all(isinstance(name, Const) for name, _, _ in held.entries)
         most = BUDGET.options if table else BUDGET.few_options  # of one row, what it says together is kept together
         for arm, (name, path, value) in enumerate(held.entries[:most]):
             formula = ("is", key, name.value) if constant and isinstance(name, Const) else ("is", ("alt", number), arm)
             if isinstance(name, (ClassV, Ext)) and isinstance(key, Obj):
                 formula = self.equal(key, name)  # ``table[type(module)]``
-            taken = (TOP.add(formula) or TOP).join(path)
+            taken = (TRUE.add(formula) or TRUE).join(path)
             if taken is not None:
                 found.append((taken, _in_any_order(value)))
             rest = rest.add(formula, False) or rest
@@ -249,7 +249,7 @@ class Containers(Names[L]):
         made, start = self.new_dict(), self.guard
 
         def body() -> None:
-            born = Atom.made
+            born = AbstractObject.made
             key, value = self.eval(node.key), self.eval(node.value)
             self.made_often(value, born)
             held, path = self.entries(made), self.relative(self.guard, start)
@@ -267,7 +267,7 @@ class Containers(Names[L]):
         start = self.guard
 
         def body() -> None:
-            born = Atom.made
+            born = AbstractObject.made
             value = self.eval(node.elt)
             self.made_often(value, born)
             items.append((self.relative(self.guard, start), value))
@@ -328,7 +328,7 @@ def _spelled_out(key: Value) -> Value:
     """``table[world > 1]``: a condition as the constant that it is, each on its path."""
     if not isinstance(key, Cond):
         return key
-    sides = [(TOP.add(key.formula, truth), Const(truth)) for truth in (False, True)]
+    sides = [(TRUE.add(key.formula, truth), Const(truth)) for truth in (False, True)]
     return choose([(path, side) for path, side in sides if path is not None])
 
 

@@ -10,7 +10,7 @@ from astroid import nodes
 from ...budget import BUDGET
 from ...domain.choices import choose
 from ...domain.formulas import Formula, atoms, either, negate, one_of
-from ...domain.guards import TOP, Guard
+from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.spellings import METHODS
 from ...domain.store import Items
 from ...domain.values import BELOW, SOME, ClassV, Cond, Const, Obj, TupleV, Value, is_each
@@ -84,7 +84,7 @@ def of_class(machine: AnyMachine, cls: Value | None) -> Constants | None:
 def listed(machine: AnyMachine, value: Value) -> Constants | None:
     """What a list of choices holds, where it is constants alone."""
     held = machine.listing(value)
-    items = [item for path, item in held.items if path is TOP]
+    items = [item for path, item in held.items if path is TRUE]
     whole = held.exact and not held.open_why and len(items) == len(held.items)
     return tuple(item.value for item in items if isinstance(item, Const)) if whole and _constant(items) else None
 
@@ -127,7 +127,7 @@ def spelled_out(machine: AnyMachine, value: Value) -> Value:
     constants = domain(machine, value)
     if constants is None:
         return value
-    paths = [(TOP.add(equals(machine, value, each)), Const(each)) for each in constants]
+    paths = [(TRUE.add(equals(machine, value, each)), Const(each)) for each in constants]
     return choose([(path, each) for path, each in paths if path is not None])
 
 
@@ -145,7 +145,7 @@ def stands_for_each(value: Obj) -> bool:
 def added_where(held: Items) -> Formula | None:
     """The paths on which something was added to an empty list; None where a round of a loop may have added more."""
     of_rounds = any(
-        path is TOP or any(isinstance(part, Obj) and stands_for_each(part) for part in (item, *asked_of(path)))
+        path is TRUE or any(isinstance(part, Obj) and stands_for_each(part) for part in (item, *asked_of(path)))
         for path, item in held.items
     )
     return None if held.open_why or of_rounds else either([path.formula for path, _ in held.items])
@@ -155,14 +155,14 @@ def counted(conditions: list[Formula]) -> Value | None:
     """How many of a few conditions hold, each number on its paths; None where there are too many."""
     if len(set(conditions)) > BUDGET.counted:
         return None
-    counts: list[tuple[Guard, int]] = [(TOP, 0)]
+    counts: list[tuple[PathCondition, int]] = [(TRUE, 0)]
     for condition in conditions:
         sides = [(path.add(condition, truth), number + truth) for path, number in counts for truth in (True, False)]
         counts = [(path, number) for path, number in sides if path is not None]
     return choose([(path, Const(number)) for path, number in counts])
 
 
-def asked_of(path: Guard) -> Iterator[Any]:
+def asked_of(path: PathCondition) -> Iterator[Any]:
     """The unknowns that a path asks about."""
     for formula, _ in path.literals:
         for leaf in atoms(formula):

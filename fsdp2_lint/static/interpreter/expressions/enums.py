@@ -10,8 +10,8 @@ from astroid import nodes
 from ...budget import BUDGET
 from ...domain.choices import choose
 from ...domain.formulas import Formula, either
-from ...domain.guards import TOP, Guard
 from ...domain.knowledge import Single
+from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.values import Bound, ClassV, Const, Ext, Func, Obj, Text, Value, unknown
 from ...frontend.origins import full_name
 from ..machine import AnyMachine
@@ -134,9 +134,9 @@ def _spread(
     path: Callable[[Const, Member], Formula],
 ) -> Value:  # fmt: skip
     """One of the members, each on the path on which it is the one."""
-    found: list[tuple[Guard, Value]] = []
+    found: list[tuple[PathCondition, Value]] = []
     for each in dict.fromkeys(members(machine, cls).values()):
-        if (member := as_member(each)) is not None and (taken := TOP.add(path(each, member))) is not None:
+        if (member := as_member(each)) is not None and (taken := TRUE.add(path(each, member))) is not None:
             found.append((taken, of(each, member)))
     if not found or len(found) > BUDGET.options:
         left = unknown(f"a member of {cls.name}")

@@ -10,15 +10,15 @@ from astroid import nodes
 from ...budget import BUDGET
 from ...domain.choices import choose
 from ...domain.formulas import both, either, negate
-from ...domain.guards import TOP
+from ...domain.path_conditions import TRUE
 from ...domain.store import Items
 from ...domain.values import (
     NONE,
-    Choice,
     Computed,
     Cond,
     Const,
     DictV,
+    GuardedUnion,
     ListV,
     Obj,
     ParamV,
@@ -99,7 +99,7 @@ class Expressions(Texts[L]):
                 items += held.items
                 exact, why = exact and held.exact, why or held.open_why
             else:
-                items.append((TOP, self.eval(part)))
+                items.append((TRUE, self.eval(part)))
         made = self.new_list([])
         self.store.put(made.id, Items(tuple(items), exact, why))
         return made
@@ -121,14 +121,14 @@ class Expressions(Texts[L]):
         for guard, leaf in self.alternatives(other):
             if isinstance(leaf, DictV):
                 more = self.entries(leaf)
-                held = held.joined(TOP, held, TOP)
+                held = held.joined(TRUE, held, TRUE)
                 for key, path, value in more.entries:
                     joined = guard.join(path)
                     if joined is not None:
                         old = [(there, before) for name, there, before in held.entries if name == key]
-                        if joined is TOP:
+                        if joined is TRUE:
                             held = held.put(key, value)
-                        elif any(there is TOP for there, _ in old):
+                        elif any(there is TRUE for there, _ in old):
                             held = held.put(key, choose([(joined, value), *self.rest(joined, choose(old))]))
                         else:  # it is there on some paths only
                             held = held.added(key, joined, value)
@@ -147,15 +147,15 @@ class Expressions(Texts[L]):
         self.asks_rank(formula, node.test)
         return self.branch(
             [
-                (TOP.add(formula) or TOP, lambda: self.eval(node.body)),
-                (TOP.add(formula, False) or TOP, lambda: self.eval(node.orelse)),
+                (TRUE.add(formula) or TRUE, lambda: self.eval(node.body)),
+                (TRUE.add(formula, False) or TRUE, lambda: self.eval(node.orelse)),
             ]
         )
 
     def eval_BoolOp(self, node: nodes.BoolOp) -> Value:
         """``a or b`` as a value: each operand on the path on which it is the result."""
         results: list[tuple[Any, Value]] = []
-        path, start = TOP, self.guard
+        path, start = TRUE, self.guard
         for position, part in enumerate(node.values):
             value = self.eval(part)
             if position == len(node.values) - 1:
@@ -214,7 +214,7 @@ class Expressions(Texts[L]):
         if isinstance(left, Const) and isinstance(right, Const):
             return self.constant(op, left.value, right.value)
         if isinstance(left, (ParamV, Computed)) or isinstance(right, (ParamV, Computed)):
-            if not isinstance(left, Choice) and not isinstance(right, Choice):
+            if not isinstance(left, GuardedUnion) and not isinstance(right, GuardedUnion):
                 return self.libraries.tensor_arithmetic(op, left, right)
         if op == "+" and isinstance(left, (ListV, TupleV)):
             made = self.new_list([])
@@ -241,14 +241,14 @@ class Expressions(Texts[L]):
             return Rank("node")
         if op in ("+", "/", "%") and (self.is_text(left) or self.is_text(right)):
             return self.text([left, right])
-        if isinstance(left, Choice) or isinstance(right, Choice):
+        if isinstance(left, GuardedUnion) or isinstance(right, GuardedUnion):
             return self.over(
                 left,
                 lambda a: self.over(
                     right,
                     lambda b: (
                         some_number("arithmetic")
-                        if isinstance(a, Choice) or isinstance(b, Choice)
+                        if isinstance(a, GuardedUnion) or isinstance(b, GuardedUnion)
                         else self.binary(op, a, b)
                     ),
                 ),

@@ -9,15 +9,15 @@ from typing import Any
 from astroid import nodes
 
 from ...budget import BUDGET
-from ...domain.guards import TOP, Guard
+from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.store import Items
 from ...domain.values import (
     NONE,
     Bound,
-    Choice,
     ClassV,
     DictV,
     Func,
+    GuardedUnion,
     ListV,
     Obj,
     Params,
@@ -36,16 +36,16 @@ from .conditions import Conditions
 
 
 class Iteration(Conditions[L]):
-    def elements(self, value: Value, node: nodes.NodeNG) -> list[tuple[Guard, Value]]:
+    def elements(self, value: Value, node: nodes.NodeNG) -> list[tuple[PathCondition, Value]]:
         """What a loop over ``value`` visits: each known element, or one that means each."""
-        found: list[tuple[Guard, Value]] = []
+        found: list[tuple[PathCondition, Value]] = []
         for guard, leaf in self.alternatives(self.libraries.unwrapped(value)):
             self.libraries.consumes(leaf, node, guard)
             for path, item in self.iterated(leaf, node).items:
                 joined = guard.join(path)
                 if joined is not None:
                     found.append((joined, item))
-        if any(guard is not TOP for guard, _ in found):
+        if any(guard is not TRUE for guard, _ in found):
             self.libraries.goes_through(found, node)
         if len(found) > BUDGET.visits:
             rest = [item for _, item in found[BUDGET.visits :]]
@@ -54,7 +54,7 @@ class Iteration(Conditions[L]):
 
     def iterated(self, leaf: Value, node: nodes.NodeNG) -> Items:
         """As ``listing``, but an iterator or a container that the project wrote is run: the former for one element."""
-        if isinstance(leaf, Choice):
+        if isinstance(leaf, GuardedUnion):
             return self.listing(leaf)
         typed = isinstance(leaf, Obj) and self.class_of(leaf) is not None
         start = self.find_attr(leaf, "__iter__") if typed else None
@@ -64,7 +64,7 @@ class Iteration(Conditions[L]):
         try:
             held = self.call(start, Call(node, [])) if start is not None else leaf
             if advance is not None:
-                return Items(((TOP, self.call(advance, Call(node, []))),), False)
+                return Items(((TRUE, self.call(advance, Call(node, []))),), False)
         except Diverges:
             return Items((), False)
         return self.listing(held) if isinstance(held, (ListV, TupleV, DictV)) else self.listing(leaf)
@@ -72,7 +72,7 @@ class Iteration(Conditions[L]):
     def listing(self, leaf: Value) -> Items:
         """The contents of anything that can be iterated."""
         leaf = self.libraries.unwrapped(leaf)
-        if isinstance(leaf, Choice):
+        if isinstance(leaf, GuardedUnion):
             parts = [(guard, self.listing(one)) for guard, one in self.alternatives(leaf)]
             items = tuple(
                 (joined, item) for guard, held in parts for path, item in held.items if (joined := guard.join(path))
@@ -80,7 +80,7 @@ class Iteration(Conditions[L]):
             why = next((held.open_why for _, held in parts if held.open_why), "")
             return Items(items, False, why)
         if isinstance(leaf, TupleV):
-            return Items(tuple((TOP, item) for item in leaf.items))
+            return Items(tuple((TRUE, item) for item in leaf.items))
         if isinstance(leaf, ListV):
             held = self.items(leaf)
             return self.consumed(held) if leaf.lazy else held
@@ -89,14 +89,14 @@ class Iteration(Conditions[L]):
             return Items(tuple((path, key) for key, path, _ in entries.entries), False, entries.open_why)
         if isinstance(leaf, Params):
             read = ParamV(leaf.model, self.now)
-            return Items(((TOP, TupleV((Text(False), read)) if leaf.named else read),), False)
+            return Items(((TRUE, TupleV((Text(False), read)) if leaf.named else read),), False)
         if isinstance(leaf, StateDict):
-            return Items(((TOP, self.libraries.state_keys(leaf)),), False)
+            return Items(((TRUE, self.libraries.state_keys(leaf)),), False)
         if isinstance(leaf, Obj):
             return self.libraries.object_listing(leaf)
         if isinstance(leaf, ClassV) and enums.is_enumeration(self, leaf):
-            return Items(tuple((TOP, each) for each in dict.fromkeys(enums.members(self, leaf).values())))
-        return Items(((TOP, self.libraries.part_of(leaf, each=True)),), False, "something that was not followed")
+            return Items(tuple((TRUE, each) for each in dict.fromkeys(enums.members(self, leaf).values())))
+        return Items(((TRUE, self.libraries.part_of(leaf, each=True)),), False, "something that was not followed")
 
     def consumed(self, held: Items) -> Items:
         """A generator's parameters are read when it is consumed, not when it is written."""

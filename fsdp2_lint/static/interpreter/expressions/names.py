@@ -8,8 +8,8 @@ from functools import partial
 
 from astroid import nodes
 
-from ...domain.guards import TOP, Guard
-from ...domain.values import NONE, Choice, ClassV, Const, DictV, Ext, Func, ListV, ModRef, Obj, Value, unknown
+from ...domain.path_conditions import TRUE, PathCondition
+from ...domain.values import NONE, ClassV, Const, DictV, Ext, Func, GuardedUnion, ListV, ModRef, Obj, Value, unknown
 from ...frontend.module import Module
 from ...frontend.torch_api import canonical, history_of_export, is_torch, may_export
 from ..calls import class_tables
@@ -81,8 +81,8 @@ class Names(Loops[L]):
         if len(distinct) == 1 or not all(isinstance(value, (Ext, Func, ClassV, ModRef)) for value in distinct):
             return distinct[-1]
         number = self.fresh()
-        return Choice(
-            tuple((TOP.add(("is", ("alt", number), arm)) or TOP, value) for arm, value in enumerate(distinct))
+        return GuardedUnion(
+            tuple((TRUE.add(("is", ("alt", number), arm)) or TRUE, value) for arm, value in enumerate(distinct))
         )
 
     def binding(self, module: Module, node: nodes.NodeNG, name: str) -> Value | None:
@@ -155,11 +155,11 @@ class Names(Loops[L]):
             self.exec(node)
         return NONE
 
-    def in_module(self, module: Module, thunk: Callable[[], R], path: Guard = TOP) -> R | None:
+    def in_module(self, module: Module, thunk: Callable[[], R], path: PathCondition = TRUE) -> R | None:
         """Evaluate something at another file's top level, on no path in particular."""
         guard, calls = self.guard, self.calls
         self.guard, self.calls = path, []
-        self.frames.append(Frame(self.fresh(), module, None, TOP))
+        self.frames.append(Frame(self.fresh(), module, None, TRUE))
         try:
             return thunk()
         except Diverges:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ...domain.says import Says
-from ...domain.values import SOME, Choice, Const, Ext, ListV, Obj, TupleV, Value, unknown
+from ...domain.values import SOME, Const, Ext, GuardedUnion, ListV, Obj, TupleV, Value, unknown
 from ..machine import AnyMachine
 from . import own_values
 
@@ -28,8 +28,8 @@ def said_by(machine: AnyMachine, value: Value) -> Says:
     """Who says a number: the source, what was not read, or a setting or a caller who was not seen."""
     if isinstance(value, Obj):
         return _object_said_by(machine, value)
-    if isinstance(value, (Choice, TupleV, ListV)):
-        leaves = machine.alternatives(value) if isinstance(value, Choice) else machine.listing(value).items
+    if isinstance(value, (GuardedUnion, TupleV, ListV)):
+        leaves = machine.alternatives(value) if isinstance(value, GuardedUnion) else machine.listing(value).items
         return said_by_all(machine, (leaf for _, leaf in leaves))
     return Says.SOURCE if isinstance(value, Const) else Says.UNREAD if isinstance(value, Ext) else Says.OUTSIDE
 

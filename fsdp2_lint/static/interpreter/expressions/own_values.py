@@ -8,7 +8,7 @@ from typing import Any
 
 from ....vocab.finding import Moment
 from ...domain.formulas import Formula
-from ...domain.values import Atom, Choice, Cond, ListV, Obj, TupleV, Value, is_each
+from ...domain.values import AbstractObject, Cond, GuardedUnion, ListV, Obj, TupleV, Value, is_each
 from ..machine import AnyMachine
 
 # What is asked of data beside what it holds: the ranks may well agree in it.
@@ -37,7 +37,7 @@ class Own:
     doubt: str = ""
 
 
-def began(machine: AnyMachine, atom: Atom, own: Own) -> None:
+def began(machine: AnyMachine, atom: AbstractObject, own: Own) -> None:
     machine.owned = True
     atom.know(replace(own, via=own.via | {atom.root}))
 
@@ -61,7 +61,7 @@ def own_of(machine: AnyMachine, value: Value) -> Own | None:
         return _of_object(machine, value)
     if isinstance(value, Cond):
         return first(machine, _in(value.formula))
-    if isinstance(value, Choice):
+    if isinstance(value, GuardedUnion):
         return first(machine, (leaf for _, leaf in value.options))
     if isinstance(value, (TupleV, ListV)):
         return first(
@@ -111,7 +111,7 @@ def _in(part: Any) -> Iterable[Obj]:
     elif isinstance(part, tuple):
         for each in part:
             yield from _in(each)
-    elif isinstance(part, Choice):
+    elif isinstance(part, GuardedUnion):
         for _, leaf in part.options:
             yield from _in(leaf)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from astroid import nodes
 
 from ...budget import BUDGET
-from ...domain.values import NONE, Choice, Const, Ext, Func, ListV, Loaded, ModRef, Obj, Rank, Text, TupleV, Value
+from ...domain.values import NONE, Const, Ext, Func, GuardedUnion, ListV, Loaded, ModRef, Obj, Rank, Text, TupleV, Value
 from ..machine import L
 from .containers import Containers
 
@@ -47,7 +47,7 @@ class Texts(Containers[L]):
             return True
         if isinstance(value, (Text, Loaded)):
             return value.per_rank
-        if isinstance(value, (TupleV, ListV, Choice)):
+        if isinstance(value, (TupleV, ListV, GuardedUnion)):
             found = [self.per_rank(leaf) for leaf in self.inside(value) if not isinstance(leaf, (TupleV, ListV))]
             return True if True in found else (None if None in found else False)
         if isinstance(value, Obj):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...domain.choices import choose
-from ...domain.guards import TOP, Guard
+from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.store import Entries
 from ...domain.values import Value
 from ..machine import AnyMachine
@@ -14,13 +14,13 @@ def each_in_turn(machine: AnyMachine, key: Value) -> bool:
     return any(_visited(machine, key, now.visits) for now in machine.rounds)
 
 
-def replaced_in_turn(machine: AnyMachine, held: Entries, key: Value, value: Value, path: Guard) -> Entries:
+def replaced_in_turn(machine: AnyMachine, held: Entries, key: Value, value: Value, path: PathCondition) -> Entries:
     """A loop over a dict puts a value in the place of the one that it comes to."""
 
-    def row(own: Value, there: Guard, old: Value) -> tuple[Value, Guard, Value]:
+    def row(own: Value, there: PathCondition, old: Value) -> tuple[Value, PathCondition, Value]:
         if own is not key or value == machine.some_of(old):  # or it is put back
             return (own, there, old)
-        return (own, there, value if path is TOP else choose([(path, value), *machine.rest(path, old)]))
+        return (own, there, value if path is TRUE else choose([(path, value), *machine.rest(path, old)]))
 
     return Entries(tuple(row(*each) for each in held.entries), held.open_why)
 

@@ -10,12 +10,12 @@ from astroid import nodes
 from ...budget import BUDGET
 from ...domain.choices import options
 from ...domain.formulas import is_fork
-from ...domain.guards import TOP, Guard
+from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.says import Says
 from ...domain.store import Entries, Items
 from ...domain.values import (
     BELOW_ANYHOW,
-    Atom,
+    AbstractObject,
     Const,
     DictV,
     ListV,
@@ -60,7 +60,7 @@ class Loops(Patterns[L]):
             ways |= flow
             self.leave_loop(start, ended=CONTINUE, passed=known and not ways & (BREAK | CONTINUE))
             if not flow & (FALL | CONTINUE):
-                ended = known and guard is TOP and not ways & BREAK
+                ended = known and guard is TRUE and not ways & BREAK
                 break
         self.loops -= 1
         self.leave_loop(start, passed=known and not ways & (BREAK | CONTINUE))
@@ -72,7 +72,7 @@ class Loops(Patterns[L]):
 
     exec_AsyncFor = exec_For
 
-    def visit_if(self, guard: Guard, node: nodes.For, element: Value) -> int:
+    def visit_if(self, guard: PathCondition, node: nodes.For, element: Value) -> int:
         """One round of a loop; an element that a filter may have kept out is visited on one side of a branch."""
 
         def visit() -> int:
@@ -87,7 +87,7 @@ class Loops(Patterns[L]):
     @contextmanager
     def repeated(self, rounds: int | None, *, many: bool, visits: Value | None = None) -> Iterator[None]:
         """One round stands for so many; None where that is not known."""
-        self.rounds.append(Rounds(self.frame.id, rounds, many, Atom.made, self.fresh(), visits))
+        self.rounds.append(Rounds(self.frame.id, rounds, many, AbstractObject.made, self.fresh(), visits))
         try:
             yield
         finally:
@@ -113,7 +113,7 @@ class Loops(Patterns[L]):
             each is not None and (each.exact and not each.open_why or added_where(each) is not None) for each in held
         )
 
-    def leave_loop(self, start: Guard, ended: int = BREAK | CONTINUE, *, passed: bool = False) -> None:
+    def leave_loop(self, start: PathCondition, ended: int = BREAK | CONTINUE, *, passed: bool = False) -> None:
         """Behind a loop only returns out of it stay exclusive; its breaks were its own.
 
         ``passed``: each round was run to its end, so that what the others left by holds not.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from astroid import nodes
 
 from ...domain.formulas import Formula, both, either
-from ...domain.guards import TOP, Guard
+from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.values import SOME, Const, DictV, ListV, Obj, TupleV, Value, unknown
 from ..machine import L
 from .statements import Statements
@@ -17,8 +17,8 @@ class Patterns(Statements[L]):
     def exec_Match(self, node: nodes.Match) -> int:
         subject = self.eval(node.subject)
         number, arm_of = self.fork()
-        arms: list[tuple[Guard, Callable[[], int] | list[nodes.NodeNG]]] = []
-        open_path: Guard | None = TOP
+        arms: list[tuple[PathCondition, Callable[[], int] | list[nodes.NodeNG]]] = []
+        open_path: PathCondition | None = TRUE
         for arm, case in enumerate(node.cases):
             formula = self.case_taken(subject, case)
             path = open_path.add(formula) if open_path is not None else None
@@ -89,7 +89,7 @@ class Patterns(Statements[L]):
         if not isinstance(subject, (TupleV, ListV)):
             return None
         held = self.listing(subject)
-        whole = held.exact and not held.open_why and all(path is TOP for path, _ in held.items)
+        whole = held.exact and not held.open_why and all(path is TRUE for path, _ in held.items)
         return len(held.items) if whole else None
 
     def part_at(self, subject: Value, position: int, star: int, wanted: int, length: int | None) -> Value:

@@ -11,9 +11,9 @@ from astroid import nodes
 from ...budget import BUDGET
 from ...domain.choices import unmarked
 from ...domain.formulas import Formula, atoms, both, either, is_fork, negate
-from ...domain.guards import TOP, Guard
+from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.sides import merged, two_sides
-from ...domain.values import NONE, Atom, Ext, Value, unknown
+from ...domain.values import NONE, AbstractObject, Ext, Value, unknown
 from ..calls import class_tables
 from ..frames import BREAK, CONTINUE, FALL, RAISE, RETURN, Diverges, Frame, Handled
 from ..machine import L
@@ -105,7 +105,7 @@ class Statements(Targets[L]):
         self.guard = self.checked_path(self.guard, self.guard.add(formula))
         return FALL
 
-    def checked_path(self, start: Guard, narrowed: Guard | None) -> Guard:
+    def checked_path(self, start: PathCondition, narrowed: PathCondition | None) -> PathCondition:
         """Behind a check the program goes on one way only: what it asked is no choice between two."""
         found = self.assumed(start, narrowed)
         known = len(start.literals)
@@ -130,7 +130,7 @@ class Statements(Targets[L]):
         short = own and one_of is not True and len(list(atoms(one_of))) <= BUDGET.ways
         return [*found, one_of] if short and not self.about_rank(one_of) else found  # all ranks go on behind the call
 
-    def assumed(self, start: Guard, narrowed: Guard | None) -> Guard:
+    def assumed(self, start: PathCondition, narrowed: PathCondition | None) -> PathCondition:
         """What holds behind a check that else raises; a condition too large to compare is not worth to keep."""
         return start if narrowed is None or narrowed.blurred - start.blurred else narrowed
 
@@ -145,7 +145,7 @@ class Statements(Targets[L]):
         if yes is None or no is None:
             self.guard = yes or no or start
             return self.run_body(body if yes is not None else orelse)
-        paths = [TOP.add(formula) or TOP, TOP.add(formula, False) or TOP]
+        paths = [TRUE.add(formula) or TRUE, TRUE.add(formula, False) or TRUE]
         number = 0
         if jumps:
             number, arm_of = self.fork()
@@ -156,13 +156,13 @@ class Statements(Targets[L]):
     def run_body(self, body: Body) -> int:
         return body() if callable(body) else self.exec_block(body)
 
-    def exclusive(self, arms: Iterable[tuple[Guard, Body]], fork: int = 0) -> int:
+    def exclusive(self, arms: Iterable[tuple[PathCondition, Body]], fork: int = 0) -> int:
         """Run arms that exclude each other from the same state, and join them.
 
         Where an arm leaves the block, what follows is marked as the other side of the
         fork, so that nested early returns stay exclusive with the code behind them.
         """
-        start, born = self.guard, Atom.made
+        start, born = self.guard, AbstractObject.made
         written, ends = [], []
         ways, left = 0, self.quiet_exits
         for path, body in arms:
@@ -198,7 +198,7 @@ class Statements(Targets[L]):
                     self.learn(path, self.relative(end, joined), end)
         return ways
 
-    def learn(self, path: Guard, learned: Guard, end: Guard) -> None:
+    def learn(self, path: PathCondition, learned: PathCondition, end: PathCondition) -> None:
         """What an arm checked by ``assert`` holds behind the branch wherever the arm was taken. ``end``: of the arm."""
         facts = [part if truth else negate(part) for part, truth in learned.literals if not is_fork(part)]
         if not facts or len(learned.literals) > BUDGET.learned:
@@ -212,7 +212,7 @@ class Statements(Targets[L]):
             goes_on = self.checked_path if self._only_checked(learned, end) else self.assumed
             self.guard = goes_on(self.guard, self.guard.add(fact))
 
-    def _only_checked(self, learned: Guard, end: Guard) -> bool:
+    def _only_checked(self, learned: PathCondition, end: PathCondition) -> bool:
         """Does the program go on in no other way than with what was learned on the path to the end of an arm?"""
         path = end.literals
         return all(path[: at + 1] in self.refused for at, part in enumerate(path) if part in learned.literal_set)
@@ -240,14 +240,14 @@ class Statements(Targets[L]):
             ends = self.exec_block(body)
             return ends
 
-        def arms() -> Iterator[tuple[Guard, Body]]:
-            yield TOP.add(arm_of(0)) or TOP, run_body
+        def arms() -> Iterator[tuple[PathCondition, Body]]:
+            yield TRUE.add(arm_of(0)) or TRUE, run_body
             asked = self.libraries.asked_of_dtensors[before:]
             for arm, handler in enumerate(handlers, start=1):
                 if catches_all(handler) and ends != RAISE:  # else it is no matter of chance
                     self.failures.add(arm_of(arm))
                 known = both([arm_of(arm), self.libraries.known_in_handler(handler, asked)])
-                yield TOP.add(known) or TOP, partial(self.run_handler, handler)
+                yield TRUE.add(known) or TRUE, partial(self.run_handler, handler)
 
         return self.exclusive(arms(), number)
 

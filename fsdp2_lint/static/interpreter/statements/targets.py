@@ -10,7 +10,7 @@ from astroid import nodes
 from ...domain import events
 from ...domain.choices import choose
 from ...domain.formulas import Formula, atoms
-from ...domain.guards import TOP
+from ...domain.path_conditions import TRUE
 from ...domain.store import KNOWN_KEYS, Entries, Items
 from ...domain.values import (
     EACH,
@@ -76,7 +76,7 @@ class Targets(Havoc[L]):
                 self.libraries.parameter_marked(leaf, target.attrname, target)
                 if isinstance(leaf, Obj):
                     old = self.store.get((leaf, target.attrname)) or leaf.child(target.attrname)
-                    new = value if guard is TOP else choose([(guard, value), *self.rest(guard, old)])
+                    new = value if guard is TRUE else choose([(guard, value), *self.rest(guard, old)])
                     self.set_attr(leaf, target.attrname, new, target)
                 elif isinstance(leaf, ParamV) and target.attrname == "requires_grad":
                     self.libraries.frozen(leaf, value, target)
@@ -96,10 +96,10 @@ class Targets(Havoc[L]):
         else:
             self.havoc(target, value)
 
-    def patch(self, leaf: Value, name: str, value: Value, node: nodes.NodeNG, path: Any = TOP) -> None:
+    def patch(self, leaf: Value, name: str, value: Value, node: nodes.NodeNG, path: Any = TRUE) -> None:
         """An attribute of a file, a class or another package is set; what the latter keeps is in its hands."""
         if isinstance(leaf, ModRef):
-            new = value if path is TOP else choose([(path, value), *self.rest(path, self.member(leaf.module, name))])
+            new = value if path is TRUE else choose([(path, value), *self.rest(path, self.member(leaf.module, name))])
             self.store.put((leaf.module, name), self.begun(f".{name}", new))
         elif isinstance(leaf, ClassV):
             self.patched.add(name)
@@ -115,7 +115,7 @@ class Targets(Havoc[L]):
         from ...domain.formulas import negate
 
         formula = negate(guard.formula)
-        path = TOP.add(formula)
+        path = TRUE.add(formula)
         return [(path, old)] if path is not None else []
 
     def rebind(self, target: nodes.AssignName, value: Value) -> None:
@@ -160,7 +160,7 @@ class Targets(Havoc[L]):
                 if isinstance(key, KNOWN_KEYS):
                     value = self.begun(f"[{key.value}]", value) if isinstance(key, Const) else value
                     old = entries.get(key)
-                    new = value if guard is TOP or old is None else choose([(guard, value), *self.rest(guard, old)])
+                    new = value if guard is TRUE or old is None else choose([(guard, value), *self.rest(guard, old)])
                     self.store.put(leaf.id, entries.put(key, new))
                 elif each_in_turn(self, key) and any(own is key for own, _, _ in entries.entries):
                     self.store.put(leaf.id, replaced_in_turn(self, entries, key, value, guard))
@@ -178,7 +178,7 @@ class Targets(Havoc[L]):
                     items[key.value] = (items[key.value][0], value)
                     self.store.put(leaf.id, replace(held, items=tuple(items)))
                 elif all(item != value for _, item in held.items):
-                    replaced = ((TOP, value),) if self.fills_each(key) else (*held.items, (guard, value))
+                    replaced = ((TRUE, value),) if self.fills_each(key) else (*held.items, (guard, value))
                     self.store.put(leaf.id, replace(held, items=replaced))
             elif isinstance(leaf, Obj):
                 self.libraries.stored_item(leaf, key, value, node)
@@ -211,7 +211,7 @@ class Targets(Havoc[L]):
         """Are there surely more or fewer items than names for them?"""
         held = self.items(leaf) if isinstance(leaf, ListV) and not leaf.lazy else None
         held = self.listing(leaf) if isinstance(leaf, TupleV) else held
-        if held is None or not held.exact or held.open_why or any(path is not TOP for path, _ in held.items):
+        if held is None or not held.exact or held.open_why or any(path is not TRUE for path, _ in held.items):
             return False
         starred = any(isinstance(part, nodes.Starred) for part in targets)
         return len(held.items) < len(targets) - 1 if starred else len(held.items) != len(targets)
@@ -229,7 +229,7 @@ class Targets(Havoc[L]):
                 return self.libraries.item_of(leaf, Const(position), self.frame.module.tree)
             return self.libraries.part_of(leaf)
 
-        return choose([(guard, pick(leaf)) for guard, leaf in self.alternatives(value)] or [(TOP, unknown("nothing"))])
+        return choose([(guard, pick(leaf)) for guard, leaf in self.alternatives(value)] or [(TRUE, unknown("nothing"))])
 
     def augment(self, node: nodes.AugAssign) -> None:
         """``target op= value``: in place for lists, dicts and tensors, else a new value."""
@@ -271,7 +271,7 @@ class Targets(Havoc[L]):
         for guard, leaf in self.alternatives(added):
             found = self.listing(leaf)
             more += [(joined, item) for path, item in found.items if (joined := guard.join(path)) is not None]
-            exact = exact and found.exact and guard is TOP
+            exact = exact and found.exact and guard is TRUE
             why = why or found.open_why
         self.store.put(target.id, Items((*held.items, *more), exact, why))
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...domain.formulas import both
-from ...domain.values import NONE, SOME, Atom, ClassV, Const, Obj, TupleV, Value, unknown
+from ...domain.values import NONE, SOME, AbstractObject, ClassV, Const, Obj, TupleV, Value, unknown
 from ...interpreter.call import Call
 from ...interpreter.expressions import domains, enums
 from ...interpreter.frames import Diverges
@@ -37,21 +37,21 @@ class Exclusive:
     by_group: Mapping[Obj, tuple[str, ...]]
 
 
-def _options(parser: Atom) -> Mapping[str, bool]:
+def _options(parser: AbstractObject) -> Mapping[str, bool]:
     known = parser.state(Options)
     return known.by_name if known is not None else {}
 
 
-def _add_options(parser: Atom, more: Mapping[str, bool]) -> None:
+def _add_options(parser: AbstractObject, more: Mapping[str, bool]) -> None:
     parser.know(Options({**_options(parser), **more}))
 
 
-def is_parser(atom: Atom) -> bool:
+def is_parser(atom: AbstractObject) -> bool:
     """Options are attributes of the parser itself."""
     return atom.origin.startswith("argparse")
 
 
-def defaults(parser: Atom) -> Mapping[object, Value]:
+def defaults(parser: AbstractObject) -> Mapping[object, Value]:
     """Of those options that have one."""
     known = parser.state(Defaults)
     return known.by_option if known is not None else {}

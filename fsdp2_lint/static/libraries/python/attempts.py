@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from astroid import nodes
 
 from ...domain.formulas import LARGE, Formula, both, negate
-from ...domain.guards import Guard
+from ...domain.path_conditions import PathCondition
 from ...domain.values import Computed, Obj, ParamV, StateTensor, Value, unknown
 from ..interface import Machine
 
@@ -29,7 +29,7 @@ def is_dtensor(leaf: Value) -> Formula:
     return ("truth", ("dtensor", replace(leaf, copied=False) if isinstance(leaf, ParamV) else leaf))
 
 
-def never_dtensor(guard: Guard, leaf: Value) -> bool:
+def never_dtensor(guard: PathCondition, leaf: Value) -> bool:
     """Did the program ask on each way to this path, and go on with what is no DTensor?"""
     return guard.add(is_dtensor(leaf)) is None
 

@@ -11,7 +11,7 @@ from astroid import nodes
 from ...budget import BUDGET
 from ...domain.choices import choose
 from ...domain.formulas import LARGE, both, either
-from ...domain.guards import TOP, Guard
+from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.store import Items
 from ...domain.values import (
     BELOW,
@@ -19,10 +19,10 @@ from ...domain.values import (
     EACH,
     NONE,
     SOME,
-    Atom,
-    Choice,
+    AbstractObject,
     Const,
     Ext,
+    GuardedUnion,
     ListV,
     Obj,
     Params,
@@ -74,7 +74,7 @@ def make_list(machine: Machine, call: Call) -> Value:
             return orders.made_set(machine, machine.listed(held))
         if orders.has_none(machine, leaf) and ordered:
             return orders.made_of(machine, machine.listed(held), leaf)
-        if call.name == "builtins.tuple" and held.exact and all(path is TOP for path, _ in held.items):
+        if call.name == "builtins.tuple" and held.exact and all(path is TRUE for path, _ in held.items):
             return TupleV(tuple(item for _, item in held.items))
         return machine.listed(held if ordered else reordered(machine, held))
 
@@ -100,7 +100,7 @@ def make_range(machine: Machine, call: Call) -> Value:
     """``range(n)`` visits each index; with other bounds, or one that is written out, only some."""
     first = Const(0) if len(call.args) == 1 else call.args[0] if len(call.args) == 2 else None
     whole = first == Const(0) and not isinstance(call.args[-1], Const)
-    index = Atom("unknown", origin="range").root
+    index = AbstractObject("unknown", origin="range").root
     index.atom.rounds = _most_rounds(machine, call.args)
     return machine.new_list([index.child(EACH if whole else SOME)], exact=False)
 
@@ -125,7 +125,7 @@ def make_enumerate(machine: Machine, call: Call) -> Value:
     held = machine.iterated(call.args[0], call.node) if call.args else Items()
     for value in call.args[:1]:
         data.read(machine, value, call.node)
-    index = Atom("unknown", origin="range").root.child(EACH)
+    index = AbstractObject("unknown", origin="range").root.child(EACH)
     items = tuple(
         (path, TupleV((Const(position) if held.exact else index, item)))
         for position, (path, item) in enumerate(held.items)
@@ -182,7 +182,7 @@ def apply_each(machine: Machine, call: Call) -> Value:
     is_filter = call.name == "builtins.filter"
     if len(call.args) < 2:
         return unknown("map()")
-    if is_filter and isinstance(call.args[1], (Params, Choice)):
+    if is_filter and isinstance(call.args[1], (Params, GuardedUnion)):
         return call.args[1]
     held = machine.iterated(call.args[1], call.node)
     results = []
@@ -219,7 +219,7 @@ def pick(machine: Machine, call: Call) -> Value:
 def _flags(machine: Machine, value: Value) -> Value | None:
     """How many settings of a list are switched on; None for a list of anything else."""
     held = machine.listing(value) if isinstance(value, (TupleV, ListV)) else Items()
-    whole = held.exact and not held.open_why and all(path is TOP for path, _ in held.items)
+    whole = held.exact and not held.open_why and all(path is TRUE for path, _ in held.items)
     given = [item for _, item in held.items]
     if not whole or not given or not all(domains.is_flag(machine, item) for item in given):
         return None
@@ -228,8 +228,8 @@ def _flags(machine: Machine, value: Value) -> Value | None:
 
 def first(machine: Machine, held: Items, default: Value | None) -> Value:
     """The first that is there, on the path on which it is and none before it; else the default."""
-    found: list[tuple[Guard, Value]] = []
-    left: Guard | None = TOP
+    found: list[tuple[PathCondition, Value]] = []
+    left: PathCondition | None = TRUE
     for path, item in held.items:
         taken = left.join(path) if left is not None else None
         found += [(taken, machine.some_of(item))] if taken is not None else []
@@ -257,13 +257,13 @@ def _length(machine: Machine, value: Value) -> Value:
     if isinstance(value, Obj):
         return value.child("len()")
     held = machine.listing(value) if isinstance(value, (TupleV, ListV)) else Items((), False, "it is no list")
-    if (held.exact or not held.items) and not held.open_why and all(path is TOP for path, _ in held.items):
+    if (held.exact or not held.items) and not held.open_why and all(path is TRUE for path, _ in held.items):
         return Const(len(held.items))
     if added_where(held) is not None and (number := domains.counted([path.formula for path, _ in held.items])):
         return number
     some = some_number("len()")
     some.atom.positive = any(
-        path is TOP and isinstance(item, Obj) and item.atom.module is True for path, item in held.items
+        path is TRUE and isinstance(item, Obj) and item.atom.module is True for path, item in held.items
     )
     return some
 

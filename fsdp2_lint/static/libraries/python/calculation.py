@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from ...budget import BUDGET
-from ...domain.guards import TOP
-from ...domain.values import Choice, Const, ListV, Obj, TupleV, Value
+from ...domain.path_conditions import TRUE
+from ...domain.values import Const, GuardedUnion, ListV, Obj, TupleV, Value
 from ...interpreter.call import Call
 from ...interpreter.expressions.numbers import number_made_of, said_by_all, some_number
 from ..interface import Machine
@@ -62,7 +62,7 @@ def calculated(machine: Machine, call: Call) -> Value | None:
     """The result of a function of numbers; None where a number that it is given is not known."""
     if not call.args or call.kwargs or call.open_why:
         return None
-    open_at = next((index for index, value in enumerate(call.args) if isinstance(value, Choice)), None)
+    open_at = next((index for index, value in enumerate(call.args) if isinstance(value, GuardedUnion)), None)
     if open_at is not None:
         return _for_each(machine, call, open_at)
     name, given = call.name, [_number(machine, value) for value in call.args]
@@ -97,7 +97,7 @@ def _number(machine: Machine, value: Value) -> Any:
         return None
     held = machine.listing(value)
     whole = held.exact and not held.open_why and len(held.items) <= BUDGET.calculated
-    if not whole or any(path is not TOP or not isinstance(item, Const) for path, item in held.items):
+    if not whole or any(path is not TRUE or not isinstance(item, Const) for path, item in held.items):
         return None
     parts = tuple(_number(machine, item) for _, item in held.items)
     return None if None in parts else parts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ...domain.values import NONE, Atom, Const, ListV, ModRef, Obj, Value, unknown
+from ...domain.values import NONE, AbstractObject, Const, ListV, ModRef, Obj, Value, unknown
 from ...interpreter.call import Call
 from ..interface import Machine
 from ..tables import external
@@ -63,7 +63,7 @@ def global_names(machine: Machine, call: Call) -> Value:
 def local_names(machine: Machine, call: Call) -> Value:
     if machine.frame.func is None:
         return ModRef(machine.frame.module)
-    made = Atom("opaque", origin="locals()", site=machine.site(call.node))
+    made = AbstractObject("opaque", origin="locals()", site=machine.site(call.node))
     made.keeps = tuple(visible(machine).values())
     return made.root
 

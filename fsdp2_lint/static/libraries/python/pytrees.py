@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...budget import BUDGET
 from ...domain.formulas import Formula, either
-from ...domain.guards import TOP
+from ...domain.path_conditions import TRUE
 from ...domain.store import Entries, Items
 from ...domain.values import (
     NONE,
@@ -89,7 +89,7 @@ class _Mapping:
 
     def _tensor(self, leaf: Value) -> Value:
         asked = self._asked(leaf)
-        yes, no = TOP.add(asked), TOP.add(asked, False)
+        yes, no = TRUE.add(asked), TRUE.add(asked, False)
         arms = [(yes, lambda: self._called(leaf))] if yes is not None else []
         return self.machine.branch([*arms, (no, lambda: leaf)] if no is not None else arms)
 

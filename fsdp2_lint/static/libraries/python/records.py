@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from astroid import nodes
 
 from ...budget import BUDGET
-from ...domain.values import Atom, ClassV, Const, DictV, Ext, Func, ListV, Obj, TupleV, Value, unknown
+from ...domain.values import AbstractObject, ClassV, Const, DictV, Ext, Func, ListV, Obj, TupleV, Value, unknown
 from ...frontend.origins import full_name
 from ...interpreter.call import Call
 from ...interpreter.syntax import class_body, is_field
@@ -83,7 +83,7 @@ def parsed_by(machine: Machine, parser: Obj, name: str, call: Call) -> Value | N
     known = _known(parser) if name in _PARSES and parser.parent is None else ()
     if not known or "return_remaining_strings" in call.kwargs:
         return None
-    made = [Atom("configuration", origin=f"{name}()", site=machine.site(call.node)).root for _ in known]
+    made = [AbstractObject("configuration", origin=f"{name}()", site=machine.site(call.node)).root for _ in known]
     return TupleV(tuple(as_object_of(machine, cls, one, call) for cls, one in zip(known, made)))
 
 
@@ -131,7 +131,7 @@ def fields_of(machine: Machine, call: Call) -> Value:
 
 
 def _described(machine: Machine, cls: ClassV, name: str, node: nodes.AnnAssign, call: Call) -> Obj:
-    made = Atom("unknown", origin="dataclasses.fields()", site=machine.site(call.node)).root
+    made = AbstractObject("unknown", origin="dataclasses.fields()", site=machine.site(call.node)).root
     machine.store.put((made, "name"), Const(name))
     if node.value is not None and not isinstance(node.value, nodes.Call):
         machine.store.put((made, "default"), machine.get_attr(cls, name, call.node))
@@ -163,7 +163,7 @@ def copied_record(machine: Machine, obj: Obj) -> Obj | None:
     built = obj.parent is None and obj.atom.kind == "instance" and isinstance(cls, ClassV)
     if not built or not isinstance(cls, ClassV) or machine.is_module_class(cls) is not False:
         return None
-    copy = Atom("instance", cls=cls, origin=cls.name, site=obj.atom.site)
+    copy = AbstractObject("instance", cls=cls, origin=cls.name, site=obj.atom.site)
     copy.note_as_of(obj.atom)
     for name in list(machine.store.fields.get(obj, ())):
         if (value := machine.store.get((obj, name))) is not None:

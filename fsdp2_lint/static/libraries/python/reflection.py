@@ -7,18 +7,18 @@ from typing import Any
 
 from ...domain.choices import choose
 from ...domain.formulas import Formula, both, either
-from ...domain.guards import TOP
+from ...domain.path_conditions import TRUE
 from ...domain.says import Says
 from ...domain.values import (
     NONE,
     SOME,
     Bound,
     BoundExt,
-    Choice,
     ClassV,
     Const,
     Ext,
     Func,
+    GuardedUnion,
     ListV,
     Obj,
     ParamV,
@@ -81,7 +81,7 @@ OF_DTENSOR = frozenset({"full_tensor", "to_local", "placements", "device_mesh", 
 def perhaps_dtensor(leaf: StateTensor | ParamV, name: str, default: Value) -> Value:
     """``getattr(t, "to_local", None)``: the method where the tensor is a DTensor, the default where it is not."""
     asked = is_dtensor(leaf)
-    paths = TOP.add(asked) or TOP, TOP.add(asked, False) or TOP
+    paths = TRUE.add(asked) or TRUE, TRUE.add(asked, False) or TRUE
     return choose([(paths[0], BoundExt(leaf, name)), (paths[1], default)])
 
 
@@ -97,7 +97,7 @@ def set_attribute(machine: Machine, call: Call) -> Value:
                 machine.set_attr(leaf, str(name.value), value, call.node)
             elif value == NONE:  # any part may be gone
                 for field in list(machine.store.fields.get(leaf, ())):
-                    if isinstance(machine.store.get((leaf, field)), (Obj, Choice)):
+                    if isinstance(machine.store.get((leaf, field)), (Obj, GuardedUnion)):
                         machine.store.put((leaf, field), leaf.child(field))
             elif not (isinstance(value, Obj) and leaf.child(SOME) in value.above):  # else it is put back
                 machine.any_field_set(leaf)
@@ -147,7 +147,7 @@ def has_attribute(machine: Machine, call: Call) -> Value:
         return ("truth", ("hasattr", leaf, name))
 
     value = call.args[0]
-    return machine.cond(machine.spread(value, formula) if isinstance(value, Choice) else formula(value))
+    return machine.cond(machine.spread(value, formula) if isinstance(value, GuardedUnion) else formula(value))
 
 
 @external("builtins.isinstance", "builtins.issubclass")
@@ -185,10 +185,12 @@ def _asked(machine: Machine, call: Call, asked: Value) -> Value:
 
     def formula(leaf: Value) -> Formula:
         return (
-            machine.spread(asked, lambda one: of_one(leaf, one)) if isinstance(asked, Choice) else of_one(leaf, asked)
+            machine.spread(asked, lambda one: of_one(leaf, one))
+            if isinstance(asked, GuardedUnion)
+            else of_one(leaf, asked)
         )
 
-    return machine.cond(machine.spread(value, formula) if isinstance(value, Choice) else formula(value))
+    return machine.cond(machine.spread(value, formula) if isinstance(value, GuardedUnion) else formula(value))
 
 
 def of_classes(machine: Machine, value: Value, classes: Sequence[Value]) -> Formula:
@@ -197,7 +199,7 @@ def of_classes(machine: Machine, value: Value, classes: Sequence[Value]) -> Form
     def formula(leaf: Value) -> Formula:
         return _of_some(machine, leaf, classes)
 
-    return machine.spread(value, formula) if isinstance(value, Choice) else formula(value)
+    return machine.spread(value, formula) if isinstance(value, GuardedUnion) else formula(value)
 
 
 def _of_some(machine: Machine, leaf: Value, classes: Sequence[Value]) -> Formula:
@@ -219,7 +221,7 @@ def is_callable(machine: Machine, call: Call) -> Value:
         return leaf != NONE if not isinstance(leaf, Obj) else machine.truth(leaf)
 
     value = call.args[0] if call.args else NONE
-    return machine.cond(machine.spread(value, formula) if isinstance(value, Choice) else formula(value))
+    return machine.cond(machine.spread(value, formula) if isinstance(value, GuardedUnion) else formula(value))
 
 
 @external("types.MethodType")

@@ -8,7 +8,7 @@ from keyword import iskeyword
 
 from astroid import nodes
 
-from ...domain.guards import TOP, Guard
+from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.store import Entries
 from ...domain.values import Bound, ClassV, Const, DictV, Ext, Func, ListV, Obj, Params, TupleV, Value, unknown
 from ...frontend.module import rebuild
@@ -93,7 +93,7 @@ def signature(machine: Machine, call: Call) -> Value:
     return made
 
 
-def _taken(callee: Value) -> dict[str, Guard] | None:
+def _taken(callee: Value) -> dict[str, PathCondition] | None:
     """The names that it takes, each on the path on which this torch has it; None where it is not known."""
     func = callee.func if isinstance(callee, Bound) else callee
     if isinstance(func, Func) and not func.around:
@@ -101,15 +101,15 @@ def _taken(callee: Value) -> dict[str, Guard] | None:
         given = [*arguments.posonlyargs, *(arguments.args or ()), *arguments.kwonlyargs]
         rest = [name for name in (arguments.vararg, arguments.kwarg) if name]
         names = [*(each.name for each in given), *rest]
-        return dict.fromkeys(names[isinstance(callee, Bound) :], TOP)
+        return dict.fromkeys(names[isinstance(callee, Bound) :], TRUE)
     return _of_torch(func) if isinstance(func, Ext) else None
 
 
-def _of_torch(func: Ext) -> dict[str, Guard] | None:
+def _of_torch(func: Ext) -> dict[str, PathCondition] | None:
     versions = keywords_in_versions(func.qname)
     always = set.intersection(*versions) if versions else set()
     paths = {
-        name: TOP if name in always else TOP.add(("truth", ("in the signature", func, name)))
+        name: TRUE if name in always else TRUE.add(("truth", ("in the signature", func, name)))
         for name in set().union(*versions)
     }
-    return {name: paths[name] or TOP for name in sorted(paths)} if versions else None
+    return {name: paths[name] or TRUE for name in sorted(paths)} if versions else None

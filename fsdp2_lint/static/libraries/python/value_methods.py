@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...domain.guards import TOP
+from ...domain.path_conditions import TRUE
 from ...domain.store import Items
 from ...domain.values import (
     BELOW,
     BELOW_ANYHOW,
     NONE,
-    Atom,
+    AbstractObject,
     Const,
     DictV,
     Ext,
@@ -61,7 +61,7 @@ def bottom_up(machine: Machine, call: Call) -> Value:
 def make_dict(machine: Machine, call: Call) -> Value:
     """``dict(...)`` of pairs, of another dict, and of keywords."""
     if call.name.endswith("SimpleNamespace"):
-        namespace = Atom("external", cls=Ext("types.SimpleNamespace"), origin="SimpleNamespace").root
+        namespace = AbstractObject("external", cls=Ext("types.SimpleNamespace"), origin="SimpleNamespace").root
         for name, value in call.kwargs.items():
             machine.store.put((namespace, name), machine.begun(f".{name}", value))
         return namespace
@@ -103,16 +103,16 @@ def list_method(machine: Machine, leaf: ListV | TupleV, name: str, call: Call) -
         if name in ("append", "add", "appendleft") and call.args:
             machine.made_often(call.args[0])
             exact = held.exact and not _stands_for_many(machine, call.args[0]) and not machine.filled_in_rounds(leaf)
-            machine.store.put(leaf.id, Items((*held.items, (TOP, call.args[0])), exact, held.open_why))
+            machine.store.put(leaf.id, Items((*held.items, (TRUE, call.args[0])), exact, held.open_why))
             return NONE
         if name == "insert" and len(call.args) > 1:
-            machine.store.put(leaf.id, Items((*held.items, (TOP, call.args[1])), False, held.open_why))
+            machine.store.put(leaf.id, Items((*held.items, (TRUE, call.args[1])), False, held.open_why))
             return NONE
         if name in ("extend", "update") and call.args:
             machine.extend(leaf, call.args[0])
             return NONE
         if name == "remove" and call.args:
-            kept = [item for item in held.items if item != (TOP, call.args[0])]
+            kept = [item for item in held.items if item != (TRUE, call.args[0])]
             sure = isinstance(call.args[0], Const) and len(kept) < len(held.items)
             machine.store.put(leaf.id, Items(tuple(kept), held.exact and sure, held.open_why))
             return NONE

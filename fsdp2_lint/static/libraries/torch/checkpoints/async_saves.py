@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from astroid import nodes
 
 from ....domain import events
-from ....domain.values import NONE, Atom, Value
+from ....domain.values import NONE, AbstractObject, Value
 from ....interpreter.call import Call
 from ...interface import Machine
 
@@ -16,7 +16,7 @@ _WAITS = ("result", "exception", "wait", "upload_completion")
 
 
 def note_async_save(machine: Machine, call: Call) -> Value:
-    atom = Atom("unknown", origin="dcp.async_save()", site=machine.site(call.node))
+    atom = AbstractObject("unknown", origin="dcp.async_save()", site=machine.site(call.node))
     machine.emit(
         events.AsyncSave(
             fate=_fate(machine, call.node), group=call.arg(None, "process_group") or NONE, loops=machine.loops

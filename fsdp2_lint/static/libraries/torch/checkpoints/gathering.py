@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ....domain.choices import choose, options
-from ....domain.guards import TOP, Guard
+from ....domain.path_conditions import TRUE, PathCondition
 from ....domain.values import Const, DictV, Obj, StateDict, StateTensor, TupleV, Value, unknown
 from ....interpreter.call import Call
 from ....interpreter.statements.in_turn import each_in_turn
@@ -54,7 +54,7 @@ def replaced(machine: Machine, state: StateDict) -> Value | None:
     return None if same else found
 
 
-def item_put(machine: Machine, state: StateDict, key: Value, value: Value, path: Guard) -> None:
+def item_put(machine: Machine, state: StateDict, key: Value, value: Value, path: PathCondition) -> None:
     """``state[key] = value``, where a loop that is never left early goes through all its keys."""
     if _goes_through(machine, state, key) or state.what == "optimizer" and key == _PER_PARAMETER:
         _put(machine, state, value, path)
@@ -76,7 +76,7 @@ def left_open(machine: Machine, state: StateDict) -> None:
 def _add(machine: Machine, state: StateDict, old: Value, value: Value) -> None:
     """It holds the one and the other, under keys of their own."""
     number = machine.fresh()
-    arms = [TOP.add(("is", ("alt", number), arm)) or TOP for arm in range(2)]
+    arms = [TRUE.add(("is", ("alt", number), arm)) or TRUE for arm in range(2)]
     both = value if old in (_EMPTY, value) else choose([(arms[0], old), (arms[1], value)])
     machine.store.put(state, both)
 
@@ -116,8 +116,8 @@ def updated(machine: Machine, state: StateDict, call: Call) -> None:
                 _put(machine, state, value, joined)
 
 
-def _put(machine: Machine, state: StateDict, value: Value, path: Guard) -> None:
-    old = [] if path is TOP else machine.rest(path, each_tensor(machine, state))
+def _put(machine: Machine, state: StateDict, value: Value, path: PathCondition) -> None:
+    old = [] if path is TRUE else machine.rest(path, each_tensor(machine, state))
     machine.store.put(state, choose([(path, value), *old]))
 
 

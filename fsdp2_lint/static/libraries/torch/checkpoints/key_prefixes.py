@@ -10,7 +10,7 @@ from astroid import nodes
 
 from .....vocab.finding import Moment
 from ....domain import events
-from ....domain.guards import TOP
+from ....domain.path_conditions import TRUE
 from ....domain.relations import Relation, relation
 from ....domain.values import DictV, Obj, StateDict, Value
 from ....frontend.module import Module
@@ -29,7 +29,7 @@ def note_compiled(machine: Machine, call: Call, value: Value) -> None:
     key = None if child else _kept_as(machine, call.node)
     if child or key is not None:
         for guard, leaf in machine.alternatives(value):
-            if isinstance(leaf, Obj) and (guard is TOP or machine.guard.compatible(guard)):
+            if isinstance(leaf, Obj) and (guard is TRUE or machine.guard.compatible(guard)):
                 machine.emit(events.Prefixed(key=key), call.node, leaf)
 
 

@@ -9,7 +9,7 @@ from astroid import nodes
 
 from .....vocab.finding import Moment
 from ....domain import events
-from ....domain.guards import Guard
+from ....domain.path_conditions import PathCondition
 from ....domain.values import NONE, Const, DictV, Obj, StateDict, Value
 from ....interpreter.call import Call
 from ...interface import Machine
@@ -55,7 +55,7 @@ def note_load(machine: Machine, call: Call, states: Iterable[Value]) -> None:
     )
 
 
-def _nothing(machine: Machine, target: Value, node: nodes.NodeNG) -> Iterator[tuple[Guard, str]]:
+def _nothing(machine: Machine, target: Value, node: nodes.NodeNG) -> Iterator[tuple[PathCondition, str]]:
     """What keeps nothing of a load: empty dicts, and copies that nobody holds afterwards."""
     for path, leaf in machine.alternatives(target):
         if isinstance(leaf, DictV) and _is_empty(machine, leaf):
@@ -71,7 +71,7 @@ def _nothing(machine: Machine, target: Value, node: nodes.NodeNG) -> Iterator[tu
             yield machine.guard, "gathered copies of the tensors, that are gone afterwards"
 
 
-def _empty_parts(machine: Machine, target: Value) -> Iterator[tuple[Guard, str, DictV]]:
+def _empty_parts(machine: Machine, target: Value) -> Iterator[tuple[PathCondition, str, DictV]]:
     """``{"model": {}, "step": 0}``: DCP drops the part, and fills the rest."""
     for path, leaf in machine.alternatives(target):
         for key, inner, item in machine.entries(leaf).entries if isinstance(leaf, DictV) else ():
@@ -99,7 +99,7 @@ def _written(node: nodes.NodeNG) -> nodes.NodeNG | None:
     return named if named is not None else node.args[0] if node.args else None
 
 
-def _optimizers(machine: Machine, value: Value) -> Iterator[tuple[Guard, Obj, str]]:
+def _optimizers(machine: Machine, value: Value) -> Iterator[tuple[PathCondition, Obj, str]]:
     """The optimizers whose own state dict is to be filled, and how they are called there."""
     for path, leaf in machine.alternatives(value):
         held = machine.entries(leaf).entries if isinstance(leaf, DictV) else [(NONE, path, leaf)]

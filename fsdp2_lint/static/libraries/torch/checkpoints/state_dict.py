@@ -9,7 +9,7 @@ from astroid import nodes
 from ....domain import events
 from ....domain.values import (
     NONE,
-    Atom,
+    AbstractObject,
     Const,
     Ext,
     Loaded,
@@ -85,7 +85,7 @@ def _numbered(machine: Machine, obj: Obj) -> bool | None:
 
 @external(HELPERS + "StateDictOptions")
 def state_dict_options(machine: Machine, call: Call) -> Value:
-    atom = Atom("external", cls=Ext(HELPERS + "StateDictOptions"), origin="StateDictOptions")
+    atom = AbstractObject("external", cls=Ext(HELPERS + "StateDictOptions"), origin="StateDictOptions")
     note_options(machine, atom, call)
     return atom.root
 

@@ -9,8 +9,8 @@ from astroid import nodes
 
 from .....vocab.finding import Moment
 from ....domain import events
-from ....domain.guards import Guard
-from ....domain.values import NONE, Atom, Const, DictV, Obj, StateDict, Value
+from ....domain.path_conditions import PathCondition
+from ....domain.values import NONE, AbstractObject, Const, DictV, Obj, StateDict, Value
 from ....interpreter.call import Call
 from ...escapes import describe
 from ...interface import Machine
@@ -56,7 +56,7 @@ class Options:
         return bool(given.value) if isinstance(given, Const) else None
 
 
-def note_options(machine: Machine, atom: Atom, call: Call) -> None:
+def note_options(machine: Machine, atom: AbstractObject, call: Call) -> None:
     note_helper(machine, "StateDictOptions", call, None)
     made = machine.trace.steps[-1].when
     atom.know(Options({**dict(zip(OPTIONS, call.args)), **call.kwargs}, call.open_why, made))
@@ -104,7 +104,7 @@ def _optimizers(machine: Machine, call: Call) -> tuple[Obj, ...]:
     return tuple(leaf for _, leaf in leaves if isinstance(leaf, Obj))
 
 
-def _empty(machine: Machine, state: Value) -> list[tuple[Guard, bool]]:
+def _empty(machine: Machine, state: Value) -> list[tuple[PathCondition, bool]]:
     """The paths on which a state dict has nothing in it as it is now, and whether it has on rank 0."""
     found = []
     for path, leaf in machine.alternatives(state):

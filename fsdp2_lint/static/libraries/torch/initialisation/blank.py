@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from astroid import nodes
 
 from ....domain import events
-from ....domain.guards import Guard
+from ....domain.path_conditions import PathCondition
 from ....domain.values import (
     NONE,
     SOME,
-    Atom,
+    AbstractObject,
     Bound,
     ClassV,
     Const,
@@ -63,12 +63,12 @@ _MANAGERS = ("accelerate.init_empty_weights", "accelerate.big_modeling.init_empt
 class Buffers:
     """By name: the path on which a module has a buffer that no state dict brings back; None where one does."""
 
-    lost: Mapping[str, Guard | None]
+    lost: Mapping[str, PathCondition | None]
 
 
 @external(*_MANAGERS)
 def empty_weights(machine: Machine, call: Call) -> Value:
-    atom = Atom("external", cls=Ext("torch.device"), origin="init_empty_weights")
+    atom = AbstractObject("external", cls=Ext("torch.device"), origin="init_empty_weights")
     atom.know(Device(Const("meta"), None))
     return atom.root
 
@@ -125,7 +125,7 @@ def made_by_library(machine: Machine, obj: Obj, qname: str, node: nodes.NodeNG) 
         made(machine, obj, node)
 
 
-def _begin(machine: Machine, obj: Obj, node: nodes.NodeNG, guard: Guard) -> None:
+def _begin(machine: Machine, obj: Obj, node: nodes.NodeNG, guard: PathCondition) -> None:
     if (path := machine.guard.join(guard)) is not None:
         machine.libraries.blank.atoms.add(machine.libraries.address(obj)[0])
         with machine.on_path(path):
@@ -162,13 +162,13 @@ def register_buffer(machine: Machine, obj: Obj, call: Call) -> Value:
     return NONE
 
 
-def note_buffer(atom: Atom, name: str, lost: Guard | None) -> None:
+def note_buffer(atom: AbstractObject, name: str, lost: PathCondition | None) -> None:
     """What is registered again under a name is as it was registered first."""
     if name not in (known := buffers(atom)):
         atom.know(Buffers({**known, name: lost}))
 
 
-def buffers(atom: Atom) -> Mapping[str, Guard | None]:
+def buffers(atom: AbstractObject) -> Mapping[str, PathCondition | None]:
     """Those that a module registers itself: see :class:`Buffers`."""
     known = atom.state(Buffers)
     return known.lost if known is not None else {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from astroid import nodes
 
 from ....domain import events
-from ....domain.values import NONE, Atom, Choice, Const, Ext, Obj, Rank, Text, Value, unknown
+from ....domain.values import NONE, AbstractObject, Const, Ext, GuardedUnion, Obj, Rank, Text, Value, unknown
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import external
@@ -47,7 +47,7 @@ def set_device(machine: Machine, call: Call) -> Value:
 
 @external(*MANAGERS)
 def device_manager(machine: Machine, call: Call) -> Value:
-    atom = Atom("external", cls=Ext(call.name), origin=call.name)
+    atom = AbstractObject("external", cls=Ext(call.name), origin=call.name)
     atom.know(DeviceManager(device_index(machine, call.arg(0, "device"))))
     return atom.root
 
@@ -55,7 +55,7 @@ def device_manager(machine: Machine, call: Call) -> Value:
 @external("torch.device")
 def make_device(machine: Machine, call: Call) -> Value:
     def one(kind: Value) -> Value:
-        atom = Atom("external", cls=Ext("torch.device"), origin="torch.device")
+        atom = AbstractObject("external", cls=Ext("torch.device"), origin="torch.device")
         atom.know(Device(kind, call.arg(1, "index")))
         if device_kind(machine, atom.root) == "cuda" and not _thrown_away(call.node):
             note_index(machine, call.node, device_index(machine, atom.root))
@@ -125,7 +125,7 @@ def touch(machine: Machine, node: nodes.NodeNG, device: Value | None) -> None:
     if device is None:
         return
     for guard, leaf in machine.alternatives(device):
-        if isinstance(leaf, Choice) or device_kind(machine, leaf) != "cuda":
+        if isinstance(leaf, GuardedUnion) or device_kind(machine, leaf) != "cuda":
             continue
         with machine.on_path(machine.guard.join(guard) or machine.guard):
             index = device_index(machine, leaf)

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from ....domain.values import NONE, Choice, Const, ListV, Obj, TupleV, Value
+from ....domain.values import NONE, Const, GuardedUnion, ListV, Obj, TupleV, Value
 from ....interpreter.call import Call
 from ...interface import Machine
 
@@ -104,6 +104,6 @@ def several_names(machine: Machine, key: Value) -> Const | None:
 
 def possible(value: Value | None, path: Any) -> list[Value]:
     """The options of a value on the paths that ``path`` allows."""
-    if isinstance(value, Choice):
+    if isinstance(value, GuardedUnion):
         return [leaf for guard, leaf in value.options if path.compatible(guard)]
     return [] if value is None else [value]

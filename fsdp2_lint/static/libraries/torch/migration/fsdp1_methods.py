@@ -6,7 +6,7 @@ from astroid import nodes
 
 from ....domain import events
 from ....domain.choices import choose
-from ....domain.guards import TOP
+from ....domain.path_conditions import TRUE
 from ....domain.values import NONE, Obj, Value, unknown
 from ....interpreter.call import Call
 from ...escapes import describe
@@ -52,7 +52,7 @@ def fsdp1_modules(machine: Machine, call: Call) -> Value:
 
     def one(leaf: Value) -> Value:
         sharded = machine.libraries.is_sharded_formula(leaf) if isinstance(leaf, Obj) else False
-        yes, no = TOP.add(sharded), TOP.add(sharded, False)
+        yes, no = TRUE.add(sharded), TRUE.add(sharded, False)
         some = unknown(call.name)
         return choose([(path, made) for path, made in ((yes, machine.new_list([])), (no, some)) if path is not None])
 

@@ -6,8 +6,8 @@ from astroid import nodes
 
 from .....vocab.fsdp1 import KEYWORDS
 from ....domain import events
-from ....domain.guards import TOP
-from ....domain.values import Choice, Const, DictV, Ext, Obj
+from ....domain.path_conditions import TRUE
+from ....domain.values import Const, DictV, Ext, GuardedUnion, Obj
 from ....frontend.module import Module
 from ....frontend.torch_api import (
     always_takes,
@@ -35,7 +35,7 @@ def called(machine: Machine, qname: str, call: Call) -> None:
                 name=f"{qname.rsplit('.', 1)[-1]}({keyword}=)",
                 history=history_of_keyword(qname, keyword),
                 written=_written(machine, call),
-                paths=tuple(path for path, _ in value.options) if isinstance(value, Choice) else (),
+                paths=tuple(path for path, _ in value.options) if isinstance(value, GuardedUnion) else (),
             ),
             keyword_sites(machine, call)[keyword],
         )
@@ -96,7 +96,7 @@ def _takes_all(machine: Machine, call: nodes.NodeNG | None) -> bool:
         entries = machine.entries(given) if isinstance(given, DictV) else None
         if entries is None or entries.open_why:
             return False
-        names = [key.value for key, path, _ in entries.entries if isinstance(key, Const) and path is TOP]
+        names = [key.value for key, path, _ in entries.entries if isinstance(key, Const) and path is TRUE]
         if len(names) != len(entries.entries):
             return False
         keywords |= set(names)

@@ -8,7 +8,7 @@ from astroid import nodes
 
 from .....vocab.finding import Moment
 from ....domain import events
-from ....domain.values import NONE, Atom, Const, Obj, ParamV, Value, unknown
+from ....domain.values import NONE, AbstractObject, Const, Obj, ParamV, Value, unknown
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import external
@@ -108,7 +108,7 @@ def mapped(machine: Machine, model: Obj, node: nodes.NodeNG) -> None:
     machine.emit(events.Moved(to=events.SOMEWHERE), node, model)
 
 
-def loaded_in(machine: Machine, atom: Atom, qname: str, call: Call) -> None:
+def loaded_in(machine: Machine, atom: AbstractObject, qname: str, call: Call) -> None:
     """``from_pretrained(..., torch_dtype=torch.bfloat16)``: the dtype in which a library makes a model.
 
     Where none is asked for, transformers before 5 makes float32 of what the checkpoint holds.

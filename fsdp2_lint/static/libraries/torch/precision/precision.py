@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .....vocab.finding import Moment
 from ....domain import events
-from ....domain.values import Atom, Const, Ext, Obj, Value, unknown
+from ....domain.values import AbstractObject, Const, Ext, Obj, Value, unknown
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import external
@@ -39,7 +39,7 @@ class Policy:
 @external(*ALL_POLICIES)
 def make_policy(machine: Machine, call: Call) -> Value:
     name = call.name
-    atom = Atom("external", cls=Ext(name), origin=name.rsplit(".", 1)[-1], site=machine.site(call.node))
+    atom = AbstractObject("external", cls=Ext(name), origin=name.rsplit(".", 1)[-1], site=machine.site(call.node))
     atom.know(Policy({**dict(zip(_FIELDS, call.args)), **call.kwargs}, call.open_why, machine.moment(call.node)))
     return atom.root
 
@@ -81,7 +81,7 @@ class Scaler:
 )
 def make_scaler(machine: Machine, call: Call) -> Value:
     name = call.name
-    atom = Atom("external", cls=Ext(name), origin=name.rsplit(".", 1)[-1], site=machine.site(call.node))
+    atom = AbstractObject("external", cls=Ext(name), origin=name.rsplit(".", 1)[-1], site=machine.site(call.node))
     enabled = call.kwargs.get("enabled", Const(True))
     on = enabled == Const(True) and not call.open_why and len(call.args) < MANY
     atom.scaler = True

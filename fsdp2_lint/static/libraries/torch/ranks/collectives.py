@@ -6,7 +6,7 @@ from astroid import nodes
 
 from ....domain import events
 from ....domain.store import Items
-from ....domain.values import NONE, Atom, ListV, Obj, Params, ParamV, Value, unknown
+from ....domain.values import NONE, AbstractObject, ListV, Obj, Params, ParamV, Value, unknown
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import external, method
@@ -32,7 +32,7 @@ def collective(machine: Machine, call: Call) -> Value:
     name = call.name.rsplit(".", 1)[-1]
     machine.emit(events.Collective(name=f"{name}()", group=part_of_job(group), sure=True, given=call.all), call.node)
     if name == "all_reduce" and machine.libraries.any_sharded and _in_place(call):
-        reduced = events.Reduced(tensor=call.arg(0, "tensor"), group=part_of_job(group), made=Atom.made)
+        reduced = events.Reduced(tensor=call.arg(0, "tensor"), group=part_of_job(group), made=AbstractObject.made)
         machine.emit(reduced, call.node)
     if name in ("broadcast", "all_reduce"):
         exchanged(machine, call)

@@ -9,7 +9,7 @@ from astroid import nodes
 from .....vocab.finding import Moment
 from ....domain import events
 from ....domain.events import Step
-from ....domain.values import NONE, Atom, Const, Obj, Rank, Value, unknown
+from ....domain.values import NONE, AbstractObject, Const, Obj, Rank, Value, unknown
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import external, method
@@ -155,7 +155,7 @@ def seeded_generator(machine: Machine, obj: Obj, call: Call) -> Value:
     return obj
 
 
-def seeds_of(generator: Atom) -> tuple[Value, ...]:
+def seeds_of(generator: AbstractObject) -> tuple[Value, ...]:
     """In order; none where it was given none."""
     known = generator.state(Generator)
     return known.seeds if known is not None else ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from astroid import nodes
 
 from .....vocab.finding import Moment
-from ....domain.values import Atom, Bound, Const, Func, Obj, Text, Value, unknown
+from ....domain.values import AbstractObject, Bound, Const, Func, Obj, Text, Value, unknown
 from ....interpreter.call import Call
 from ....interpreter.expressions import own_values
 from ....interpreter.expressions.own_values import Own
@@ -99,10 +99,10 @@ def _flag(machine: Machine, name: str, own: Own) -> Obj:
     return made
 
 
-def part_of_data(machine: Machine, atom: Atom, dealt: Moment) -> None:
+def part_of_data(machine: Machine, atom: AbstractObject, dealt: Moment) -> None:
     """A loader whose sampler, made at ``dealt``, gives each rank its own part."""
     own_values.began(machine, atom, Own("the batches of this rank", when=dealt, elements=True))
 
 
-def drawn_for_rank(machine: Machine, atom: Atom, drawn: Moment) -> None:
+def drawn_for_rank(machine: Machine, atom: AbstractObject, drawn: Moment) -> None:
     own_values.began(machine, atom, Own("data that this rank draws by a seed of its own", when=drawn))

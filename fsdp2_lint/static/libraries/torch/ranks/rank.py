@@ -8,10 +8,10 @@ from typing import Any
 
 from .....vocab.finding import Site
 from ....domain import events
-from ....domain.guards import TOP, Guard
+from ....domain.path_conditions import TRUE, PathCondition
 from ....domain.values import (
     NONE,
-    Atom,
+    AbstractObject,
     Computed,
     Cond,
     Const,
@@ -55,7 +55,7 @@ def environment(machine: Machine, key: Value, at: Site | None) -> Value:
 
 
 def _setting(name: str) -> Value:
-    atom = Atom("configuration", origin=f"environment variable {name}")
+    atom = AbstractObject("configuration", origin=f"environment variable {name}")
     atom.shared = True
     atom.counts = name == WORLD_SIZE  # a process that nobody launched as one of a job is alone: it counts as one
     return atom.root
@@ -71,7 +71,7 @@ def set_variables(machine: Machine, call: Call) -> Value:
     given = [*call.args, *([machine.new_dict({Const(name): value for name, value in call.kwargs.items()})])]
     for leaf in given:
         for key, path, value in machine.entries(leaf).entries if isinstance(leaf, DictV) else ():
-            if isinstance(key, Const) and path is TOP:
+            if isinstance(key, Const) and path is TRUE:
                 machine.store.put((Ext("os.environ"), key.value), value)
     return NONE
 
@@ -93,7 +93,7 @@ def get_world_size(machine: Machine, call: Call) -> Value:
     return some_number("the size of a process group")
 
 
-def alone(machine: Machine, path: Guard) -> bool:
+def alone(machine: Machine, path: PathCondition) -> bool:
     """Does this path say that the job has one rank? Then there is no other that could stay away."""
     size = machine.libraries.settings.get(WORLD_SIZE)
     return size is not None and path.decide(("compared", size, ">=", 2)) is False

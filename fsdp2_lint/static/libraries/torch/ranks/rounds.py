@@ -5,7 +5,7 @@ from __future__ import annotations
 from astroid import nodes
 
 from ....domain import events
-from ....domain.guards import Guard
+from ....domain.path_conditions import PathCondition
 from ....domain.values import BELOW, BELOW_ANYHOW, Const, Obj, ParamV, Text, TupleV, Value
 from ....interpreter.expressions import orders
 from ....interpreter.expressions.conditions import mentions_rank
@@ -17,7 +17,7 @@ _FOLDERS = frozenset(f"{name}()" for name in "iterdir glob rglob".split()) | fro
 )
 
 
-def some_ranks_only(machine: Machine, found: list[tuple[Guard, Value]], node: nodes.NodeNG) -> None:
+def some_ranks_only(machine: Machine, found: list[tuple[PathCondition, Value]], node: nodes.NodeNG) -> None:
     """Some elements may be there on some ranks only, with nothing in their place on the others."""
     ranked = [guard for guard, _ in found if any(mentions_rank(formula) for formula, _ in guard.literals)]
     if any(all(guard.compatible(other) for other, _ in found) for guard in ranked):

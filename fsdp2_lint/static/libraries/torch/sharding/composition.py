@@ -6,7 +6,7 @@ from astroid import nodes
 
 from ....domain import events
 from ....domain.formulas import Formula, atoms, intern
-from ....domain.guards import TOP, Guard
+from ....domain.path_conditions import TRUE, PathCondition
 from ....domain.values import NONE, Const, DictV, Obj, ParamV, Value, unknown
 from ....frontend.torch_api import canonical
 from ....interpreter.call import Call
@@ -88,7 +88,7 @@ def checkpoint_parts(machine: Machine, call: Call) -> Value:
     return NONE
 
 
-def _but_for(path: Guard, asked: Formula) -> Guard:
+def _but_for(path: PathCondition, asked: Formula) -> PathCondition:
     """What a run must choose to come here, besides what a filter asks of each module."""
     leaves = set(atoms(intern(asked)))
     return path.without_literals(frozenset(part for part in path.literals if leaves.issuperset(atoms(part[0]))))
@@ -121,7 +121,7 @@ def exchanged(machine: Machine, call: Call) -> None:
     if not machine.libraries.any_sharded or tensor is None:
         return
     for guard, leaf in machine.alternatives(tensor):
-        if isinstance(leaf, ParamV) and guard is TOP and not _is_chosen(call.node):
+        if isinstance(leaf, ParamV) and guard is TRUE and not _is_chosen(call.node):
             name = call.name.rsplit(".", 1)[-1]
             for model in machine.objects(leaf.model):
                 machine.emit(events.Exchanged(name=f"{name}()", read=leaf.read), call.node, model)

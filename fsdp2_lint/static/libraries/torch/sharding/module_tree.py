@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from astroid import nodes
 
 from ....budget import BUDGET
-from ....domain.guards import TOP
+from ....domain.path_conditions import TRUE
 from ....domain.store import Items
-from ....domain.values import EACH, SOME, Atom, ClassV, Const, DictV, Ext, ListV, Obj, Value
+from ....domain.values import EACH, SOME, AbstractObject, ClassV, Const, DictV, Ext, ListV, Obj, Value
 from ....frontend.packages import is_class
 from ....interpreter.call import Call
 from ...interface import Machine
@@ -126,7 +126,7 @@ def built_as_layer(machine: Machine, obj: Obj, cls: ClassV, call: Call) -> None:
 
 def make_external_module(machine: Machine, qname: str, call: Call) -> Obj:
     """A layer or a container of torch, with its parts as far as they are given."""
-    atom = Atom("external", cls=Ext(qname), origin=qname, site=machine.site(call.node))
+    atom = AbstractObject("external", cls=Ext(qname), origin=qname, site=machine.site(call.node))
     atom.module = True
     note_layer(machine, atom, qname.rsplit(".", 1)[-1], call)
     obj = atom.root
@@ -144,9 +144,11 @@ def make_external_module(machine: Machine, qname: str, call: Call) -> Obj:
         inner = Call(call.node, [] if width is None else [width, width], {}, open_why=call.open_why)
         _hold(machine, obj, "out_proj", make_external_module(machine, "torch.nn.Linear", inner))
     if qname in ("torch.nn.TransformerEncoder", "torch.nn.TransformerDecoder"):
-        layers = Atom("external", cls=Ext("torch.nn.ModuleList"), origin="torch.nn.ModuleList", site=atom.site)
+        layers = AbstractObject(
+            "external", cls=Ext("torch.nn.ModuleList"), origin="torch.nn.ModuleList", site=atom.site
+        )
         layers.module = True
-        layer = Atom("external", cls=Ext(f"{qname}Layer"), origin=f"{qname}Layer", site=atom.site, many=True)
+        layer = AbstractObject("external", cls=Ext(f"{qname}Layer"), origin=f"{qname}Layer", site=atom.site, many=True)
         layer.module = True
         given = call.arg(0, "encoder_layer")
         if isinstance(given, Obj) and (size := given.atom.state(Size)) is not None:
@@ -165,7 +167,7 @@ def fill_list(machine: Machine, obj: Obj, call: Call) -> None:
     if len(call.args) == 1 and not _is_module(machine, call.args[0]):
         held = machine.listing(call.args[0])
     else:
-        held = Items(tuple((TOP, value) for value in call.args), not call.open_why, call.open_why)
+        held = Items(tuple((TRUE, value) for value in call.args), not call.open_why, call.open_why)
     contents = ListV(machine.fresh())
     machine.store.put(contents.id, held)
     machine.store.put((obj, "[]"), contents)
@@ -202,8 +204,8 @@ def object_listing(machine: Machine, obj: Obj) -> Items:
     if (held := contents(machine, obj)) is not None:
         return machine.listing(held)
     if obj.item == EACH and obj.atom.kind == "unknown" and obj.depth == 1 and obj.atom.origin == "range":
-        return Items(((TOP, obj),), False)
-    return Items(((TOP, obj.child(EACH)),), False)
+        return Items(((TRUE, obj),), False)
+    return Items(((TRUE, obj.child(EACH)),), False)
 
 
 def item_of(machine: Machine, obj: Obj, key: Value) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from astroid import nodes
 
 from ....domain import events
-from ....domain.guards import TOP
+from ....domain.path_conditions import TRUE
 from ....domain.store import Items
 from ....domain.values import (
     BELOW,
@@ -13,7 +13,7 @@ from ....domain.values import (
     EACH,
     NONE,
     SOME,
-    Atom,
+    AbstractObject,
     Bound,
     ClassV,
     Const,
@@ -217,7 +217,7 @@ def append(machine: Machine, obj: Obj, call: Call) -> Value:
             machine.extend(held, value)
         else:
             known = machine.items(held)
-            machine.store.put(held.id, Items((*known.items, (TOP, value)), False, known.open_why))
+            machine.store.put(held.id, Items((*known.items, (TRUE, value)), False, known.open_why))
         for _, item in machine.items(held).items:
             machine.libraries.adopt(obj, EACH, item)
         for added in machine.inside(value):
@@ -290,7 +290,9 @@ def reparametrised(machine: Machine, call: Call) -> Value:
 
 @external("torch.nn.Parameter", "torch.nn.parameter.Parameter")
 def parameter(machine: Machine, call: Call) -> Value:
-    atom = Atom("external", cls=Ext("torch.nn.Parameter"), origin="torch.nn.Parameter", site=machine.site(call.node))
+    atom = AbstractObject(
+        "external", cls=Ext("torch.nn.Parameter"), origin="torch.nn.Parameter", site=machine.site(call.node)
+    )
     frozen = call.arg(1, "requires_grad")
     atom.parameter = not (isinstance(frozen, Const) and frozen.value is False)
     given = call.arg(0, "data")
@@ -309,7 +311,7 @@ def wrapper(machine: Machine, call: Call) -> Value:
     """DDP and FSDP1: an object of its own around the module."""
     name = call.name
     inner = call.arg(0, "module")
-    atom = Atom("external", cls=Ext(name), origin=name, site=machine.site(call.node))
+    atom = AbstractObject("external", cls=Ext(name), origin=name, site=machine.site(call.node))
     atom.module, atom.wrapper = True, "module"
     if inner is not None:
         machine.store.put((atom.root, "module"), inner)

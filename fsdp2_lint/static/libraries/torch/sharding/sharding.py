@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from astroid import nodes
 
 from ....domain import events
-from ....domain.values import NONE, Atom, Const, Ext, ListV, Obj, TupleV, Value, unknown
+from ....domain.values import NONE, AbstractObject, Const, Ext, ListV, Obj, TupleV, Value, unknown
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import external, method
@@ -113,7 +113,7 @@ def fsdp1_context(machine: Machine, call: Call) -> Value:
 
 @external("torch.distributed.device_mesh.init_device_mesh", "torch.distributed.device_mesh.DeviceMesh")
 def make_mesh(machine: Machine, call: Call) -> Value:
-    atom = Atom(
+    atom = AbstractObject(
         "external",
         cls=Ext("torch.distributed.device_mesh.DeviceMesh"),
         origin="DeviceMesh",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ....domain.values import Atom, Choice, Const, ListV, Obj, TupleV, Value
+from ....domain.values import AbstractObject, Const, GuardedUnion, ListV, Obj, TupleV, Value
 from ....interpreter.call import Call
 from ....interpreter.expressions.numbers import is_multiple, said_by_all
 from ...interface import Machine
@@ -108,7 +108,7 @@ def layer_size(machine: Machine, name: str, call: Call, *, by_default: bool = Fa
         return None
 
 
-def note_layer(machine: Machine, made: Atom, name: str, call: Call) -> None:
+def note_layer(machine: Machine, made: AbstractObject, name: str, call: Call) -> None:
     """Notes of a new layer how many parameters it has, or who says it."""
     if (known := layer_size(machine, name, call)) is not None:
         made.know(Size(known))
@@ -118,7 +118,7 @@ def note_layer(machine: Machine, made: Atom, name: str, call: Call) -> None:
         made.know(Size(None, layer_size(machine, name, call, by_default=True)))
 
 
-def note_tensor(machine: Machine, made: Atom, qname: str, call: Call) -> None:
+def note_tensor(machine: Machine, made: AbstractObject, qname: str, call: Call) -> None:
     """Notes of a tensor that torch makes anew how many elements it has, or who says it."""
     shape = call.args[:1] if qname == "torch.full" else call.args if qname in _BY_SHAPE else []
     numbers = [number(machine, value) for value in shape]
@@ -131,7 +131,7 @@ def note_tensor(machine: Machine, made: Atom, qname: str, call: Call) -> None:
         _note_written(machine, made, call.args[0])
 
 
-def _note_written(machine: Machine, made: Atom, value: Value) -> None:
+def _note_written(machine: Machine, made: AbstractObject, value: Value) -> None:
     """Of a tensor of numbers that the source lists."""
     held = machine.listing(value)
     parts = [value] if isinstance(value, Const) else [part for _, part in held.items]
@@ -159,7 +159,7 @@ def number(machine: Machine, value: Value, by_default: bool = False) -> Number |
     """
     if by_default and isinstance(value, Obj):
         return _by_default(machine, value)
-    if isinstance(value, Choice):
+    if isinstance(value, GuardedUnion):
         leaves = [number(machine, leaf, by_default) for _, leaf in machine.alternatives(value)]
         known = [leaf for leaf in leaves if leaf is not None]
         return max(known, key=_volume) if known and len(known) == len(leaves) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from astroid import nodes
 
 from ....domain import events
-from ....domain.guards import TOP, Guard
+from ....domain.path_conditions import TRUE, PathCondition
 from ....domain.values import Const, DictV, ListV, Obj, Params, ParamV, TupleV, Value
 from ...interface import Machine
 
@@ -17,7 +17,7 @@ def expression_made(machine: Machine, made: ListV, node: nodes.NodeNG) -> None:
 
 
 def consumed(
-    machine: Machine, leaf: Value, node: nodes.NodeNG, by: str, path: Guard = TOP, *, whole: bool = True
+    machine: Machine, leaf: Value, node: nodes.NodeNG, by: str, path: PathCondition = TRUE, *, whole: bool = True
 ) -> None:
     """After this the generator yields nothing more; where not ``whole``, perhaps."""
     model = _model(machine, leaf)

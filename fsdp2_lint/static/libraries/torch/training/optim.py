@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from astroid import nodes
 
 from ....domain import events
-from ....domain.values import NONE, Atom, Const, Ext, Obj, Params, ParamV, Value, unknown
+from ....domain.values import NONE, AbstractObject, Const, Ext, Obj, Params, ParamV, Value, unknown
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import method
@@ -23,7 +23,7 @@ class Algorithm:
 
 
 def make_optimizer(machine: Machine, qname: str, call: Call) -> Value:
-    atom = Atom("external", cls=Ext(qname), origin=qname.rsplit(".", 1)[-1], site=machine.site(call.node))
+    atom = AbstractObject("external", cls=Ext(qname), origin=qname.rsplit(".", 1)[-1], site=machine.site(call.node))
     atom.know(Algorithm(_stateless(qname, call)))
     created(machine, atom.root, call)
     schedulers.optimizer_made(machine, atom.root, call)

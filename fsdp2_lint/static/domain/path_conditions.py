@@ -1,6 +1,6 @@
 """Path conditions: what must hold for an event to happen.
 
-A :class:`Guard` is a conjunction of formulas. Guards are immutable and shared, so that
+A :class:`PathCondition` is a conjunction of formulas. It guards events. It is immutable and shared, so that
 putting one on each event is free, and two events are exclusive when their conjunction
 is contradictory.
 """
@@ -25,45 +25,45 @@ def forget() -> None:
     Pool.made = 0
     formulas.forget_formulas()
     _guards.clear()
-    TOP._extended.clear()
-    TOP._joined.clear()
+    TRUE._extended.clear()
+    TRUE._joined.clear()
 
 
 Literals = frozenset[tuple[Formula, bool]]
-_guards: dict[tuple[tuple[Formula, bool], ...], Guard] = {}
+_guards: dict[tuple[tuple[Formula, bool], ...], PathCondition] = {}
 
 
-class Guard(Knowledge):
-    """An immutable conjunction. ``TOP`` is the empty one; extend it with :meth:`add`."""
+class PathCondition(Knowledge):
+    """An immutable conjunction. ``TRUE`` is the empty one; extend it with :meth:`add`."""
 
     __slots__ = ("_extended", "_joined", "_set", "_blurred", "_cases")
 
     def __init__(self) -> None:
         super().__init__()
-        self._extended: dict[tuple[Formula, bool], Guard | None] = {}
-        self._joined: dict[Guard, Guard | None] = {}
+        self._extended: dict[tuple[Formula, bool], PathCondition | None] = {}
+        self._joined: dict[PathCondition, PathCondition | None] = {}
         self._set: Literals | None = None
         self._blurred: frozenset[Formula] | None = None
-        self._cases: dict[Guard, bool] = {}
+        self._cases: dict[PathCondition, bool] = {}
 
     @property
     def formula(self) -> Formula:
         """This conjunction as one formula."""
         return both([part if truth else negate(part) for part, truth in self.literals])
 
-    def beyond(self, other: Guard) -> Formula:
+    def beyond(self, other: PathCondition) -> Formula:
         """What ``other`` asks for that this path does not say already."""
         literals = [literal for literal in other.literals if self.decide(literal[0]) is not literal[1]]
         return both([part if truth else negate(part) for part, truth in literals])
 
-    def add(self, formula: Formula, truth: bool = True) -> Guard | None:
+    def add(self, formula: Formula, truth: bool = True) -> PathCondition | None:
         """This path where ``formula`` is also ``truth``; None if that cannot be."""
         key = (intern(formula), truth)
         if key not in self._extended:
             self._extended[key] = self._with((key,))
         return self._extended[key]
 
-    def join(self, other: Guard) -> Guard | None:
+    def join(self, other: PathCondition) -> PathCondition | None:
         """Both conjunctions together; None if the two exclude each other."""
         if other is self or not other.literals:
             return self
@@ -73,7 +73,7 @@ class Guard(Knowledge):
             self._joined[other] = self._with(other.literals)
         return self._joined[other]
 
-    def _with(self, literals: Iterable[tuple[Formula, bool]]) -> Guard | None:
+    def _with(self, literals: Iterable[tuple[Formula, bool]]) -> PathCondition | None:
         """This path and these formulas; None where they contradict each other."""
         new = self._tried(literals)
         if new is None or new is self:
@@ -83,7 +83,7 @@ class Guard(Knowledge):
             Pool.made += len(new.literals)
         return kept
 
-    def _tried(self, literals: Iterable[tuple[Formula, bool]]) -> Guard | None:
+    def _tried(self, literals: Iterable[tuple[Formula, bool]]) -> PathCondition | None:
         """Likewise, but the path is not kept: it is equal to no other."""
         fresh = []  # most joins add nothing or contradict, which is seen without a copy
         for formula, truth in literals:
@@ -96,7 +96,7 @@ class Guard(Knowledge):
                 return None
         if not fresh:
             return self
-        new = Guard()
+        new = PathCondition()
         new.literals, new._open = self.literals, None
         new._truths, new._equal, new._among = dict(self._truths), self._equal, self._among
         new._ranges, new._spelled = self._ranges, self._spelled
@@ -109,7 +109,7 @@ class Guard(Knowledge):
         new._open = set()
         return new
 
-    def compatible(self, other: Guard) -> bool:
+    def compatible(self, other: PathCondition) -> bool:
         """Can both hold? As ``join``, but most often seen without a new path."""
         if other is not self and other not in self._joined:
             for formula, truth in other.literals:
@@ -128,7 +128,7 @@ class Guard(Knowledge):
                 return True
         return self.join(other) is not None
 
-    def in_one_case(self, other: Guard) -> bool:
+    def in_one_case(self, other: PathCondition) -> bool:
         """As ``compatible``, but composites of both about the same unknowns are taken part by part.
 
         ``(a and x == 1) or (b and y == 1)`` and ``(a and x == 2) or (b and y == 2)`` leave each other two parts, none
@@ -154,7 +154,7 @@ class Guard(Knowledge):
             self._blurred = frozenset(formula for formula, _ in self.literals if asks_large(formula))
         return self._blurred
 
-    def implies(self, other: Guard) -> bool:
+    def implies(self, other: PathCondition) -> bool:
         return all(self.decide(formula) is truth for formula, truth in other.literals)
 
     @property
@@ -163,21 +163,21 @@ class Guard(Knowledge):
             self._set = frozenset(self.literals)
         return self._set
 
-    def without_literals(self, drop: Literals) -> Guard:
-        return TOP._with(literal for literal in self.literals if literal not in drop) or TOP
+    def without_literals(self, drop: Literals) -> PathCondition:
+        return TRUE._with(literal for literal in self.literals if literal not in drop) or TRUE
 
     @property
-    def unforked(self) -> Guard:
+    def unforked(self) -> PathCondition:
         """This path without the marks that only keep early ends of blocks apart from what follows them."""
         return self.unforked_since(0)
 
-    def unforked_since(self, number: int) -> Guard:
+    def unforked_since(self, number: int) -> PathCondition:
         """Likewise, without the marks that were made since that number was the last."""
         forks = frozenset(part for part in self.literals if is_fork(part[0]) and part[0][1][1] > number)
         return self.without_literals(forks) if forks else self
 
     @property
-    def undriven(self) -> Guard:
+    def undriven(self) -> PathCondition:
         """This path without the guess in which order the methods of a class are driven."""
         if not any(_is_drive(formula) for formula, _ in self.literals):
             return self
@@ -187,7 +187,7 @@ class Guard(Knowledge):
         return self._extended[key] or self
 
     def __repr__(self) -> str:
-        return " & ".join(f"{'' if truth else '!'}{formula}" for formula, truth in self.literals) or "TOP"
+        return " & ".join(f"{'' if truth else '!'}{formula}" for formula, truth in self.literals) or "TRUE"
 
 
 def _is_drive(formula: Formula) -> bool:
@@ -195,4 +195,4 @@ def _is_drive(formula: Formula) -> bool:
 
 
 TOP_KEY = "undriven"
-TOP = Guard()
+TRUE = PathCondition()

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fsdp2_lint.static.domain.formulas import atoms, both, either, intern, negate, one_of
-from fsdp2_lint.static.domain.guards import TOP, Guard, forget
+from fsdp2_lint.static.domain.path_conditions import TRUE, PathCondition, forget
 from fsdp2_lint.static.domain.sides import merged, two_sides
 from fsdp2_lint.static.domain.spellings import spelled
 
@@ -63,8 +63,8 @@ FORMULAS = st.recursive(
 LITERALS = st.lists(st.tuples(FORMULAS, st.booleans()), max_size=4)
 
 
-def conjunction(literals: list[tuple[object, bool]]) -> Guard | None:
-    guard: Guard | None = TOP
+def conjunction(literals: list[tuple[object, bool]]) -> PathCondition | None:
+    guard: PathCondition | None = TRUE
     for formula, truth in literals:
         guard = guard.add(formula, truth) if guard else None
     return guard
@@ -124,8 +124,8 @@ def test_joining_two_paths(left: list[tuple[object, bool]], right: list[tuple[ob
 def test_a_path_implies_itself_and_the_empty_one(literals: list[tuple[object, bool]]) -> None:
     guard = conjunction(literals)
     if guard is not None:
-        assert guard.implies(guard) and guard.implies(TOP) and guard.join(guard) is guard and TOP.join(guard) is guard
-        assert TOP.implies(guard) is (guard is TOP)
+        assert guard.implies(guard) and guard.implies(TRUE) and guard.join(guard) is guard and TRUE.join(guard) is guard
+        assert TRUE.implies(guard) is (guard is TRUE)
 
 
 @settings(max_examples=150)
@@ -139,14 +139,14 @@ def test_only_paths_without_a_common_case_are_apart(
 
 
 def test_composites_that_exclude_each_other_part_by_part() -> None:
-    def path(number: int) -> Guard | None:
+    def path(number: int) -> PathCondition | None:
         first = both([("truth", "a"), ("is", "n", number)])
-        return TOP.add(either([first, both([negate(("truth", "a")), ("is", "b", number)])]))
+        return TRUE.add(either([first, both([negate(("truth", "a")), ("is", "b", number)])]))
 
     one, other = path(1), path(0)
     assert one is not None and other is not None and one.compatible(other), "seen part by part only"
     assert not one.in_one_case(other) and not other.in_one_case(one)
-    assert one.in_one_case(one) and one.in_one_case(TOP)
+    assert one.in_one_case(one) and one.in_one_case(TRUE)
 
 
 SIMPLE = st.lists(st.tuples(LEAVES, st.booleans()), max_size=4)
@@ -223,7 +223,7 @@ def test_decisions() -> None:
 
 def test_equality_with_another_unknown_is_never_decided() -> None:
     other = ("some", "unknown")
-    guard = TOP.add(("is", "a", other))
+    guard = TRUE.add(("is", "a", other))
     assert guard is not None
     assert guard.decide(("is", "a", 1)) is None
     assert guard.decide(("is", "a", other)) is True
@@ -234,7 +234,7 @@ def test_dropping_what_is_not_asked_for() -> None:
     assert guard is not None
     less = guard.without_literals(frozenset({(intern(B), False)}))
     assert less.decide(A) is True and less.decide(B) is None
-    assert guard.without_literals(guard.literal_set) is TOP
+    assert guard.without_literals(guard.literal_set) is TRUE
 
 
 def test_two_sides_of_a_branch_are_one_path() -> None:
@@ -248,7 +248,7 @@ def test_two_sides_of_a_branch_are_one_path() -> None:
     assert left is not None and right is not None
     assert len(merged([left, right])) == 2, "two forks may have more arms than these"
     two_sides(left, right)
-    assert merged([left, right]) == [TOP]
+    assert merged([left, right]) == [TRUE]
     other = conjunction([(B, False), (fork, True)])
     assert other is not None and len(merged([left, right.add(A) or right])) == 2, "one side under a further condition"
 
@@ -257,7 +257,7 @@ def test_large_conditions_become_unknowns_of_their_own() -> None:
     many = [("truth", f"x{number}") for number in range(100)]
     large = both(many)
     assert len(list(atoms(large))) == 1
-    guard = TOP.add(large)
+    guard = TRUE.add(large)
     assert guard is not None and guard.decide(many[0]) is None
 
 
@@ -273,7 +273,7 @@ def test_one_formula_is_one_object() -> None:
 
 
 def test_two_lists_of_constants_may_leave_nothing() -> None:
-    first = TOP.add(either([("is", "model", "a"), ("is", "model", "b")]))
+    first = TRUE.add(either([("is", "model", "a"), ("is", "model", "b")]))
     assert first is not None and first.decide(("is", "model", "c")) is False
     assert first.add(either([("is", "model", "c"), ("is", "model", "d")])) is None
     second = first.add(either([("is", "model", "b"), ("is", "model", "c")]))
@@ -307,4 +307,4 @@ def test_the_last_of_a_closed_list(closed: None) -> None:
     guard = conjunction([(("is", "a", value), False) for value in others])
     assert guard is not None and guard.decide(("is", "a", last)) is True
     assert guard.add(("is", "a", last), False) is None
-    assert not guard.compatible(TOP.add(("is", "a", last), False) or TOP)
+    assert not guard.compatible(TRUE.add(("is", "a", last), False) or TRUE)
