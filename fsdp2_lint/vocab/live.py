@@ -8,7 +8,7 @@ from typing import Protocol
 from .answers import Answer, Many
 from .behaviour import Behaviour
 from .finding import Moment, Place, Site
-from .handles import Model, Named, Process, Unit
+from .objects import Model, Named, Process, Unit
 
 FORWARD, UNSHARD, KEEPS = "this forward", "unshard()", "set_reshard_after_backward(False)"
 

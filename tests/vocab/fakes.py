@@ -32,8 +32,8 @@ from fsdp2_lint.vocab.events.base import Event
 from fsdp2_lint.vocab.events.checkpoints import StrangeKeyword
 from fsdp2_lint.vocab.events.training import Carried, Divides, Spent, Unseen
 from fsdp2_lint.vocab.finding import Finding, Fix, Moment, Place, Site
-from fsdp2_lint.vocab.handles import Stale
 from fsdp2_lint.vocab.live import FORWARD, KEEPS, UNSHARD, Leftover, Memory, Stray
+from fsdp2_lint.vocab.objects import Stale
 from fsdp2_lint.vocab.rule import Dispatcher, Rule
 
 WHY = "nobody knows"
@@ -168,7 +168,7 @@ DEFECTS = [each for each in vars(defects).values() if isinstance(each, Defect)]
 
 @cache
 def plain_fields(event: type[Event]) -> st.SearchStrategy[dict[str, Any]]:
-    """Values for the fields that are no handles."""
+    """Values for the fields that are no objects to ask."""
     sites = st.sampled_from([None, EARLY.at])
     kinds = {Moment: MOMENTS, str: WORDS, bool: st.booleans(), Fix | None: st.none(), Site | None: sites}
     kinds[Defect] = st.sampled_from(DEFECTS)
@@ -312,7 +312,7 @@ ALL_WORDS = ["forward", "mesh", "auto_wrap_policy", "summon_full_params", "torch
 
 
 def plain_cases(event: type[Event]) -> Iterator[dict[str, Any]]:
-    """The same for the fields that are no handles."""
+    """The same for the fields that are no objects to ask."""
     hints = typing.get_type_hints(event)
     names = [each.name for each in dataclasses.fields(event) if each.name not in handle_fields(event)]
     kinds: dict[Any, list[Any]] = {Moment: [NOW, EARLY], str: ALL_WORDS, bool: [True, False]}

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fsdp2_lint.catalogue import registry
-from fsdp2_lint.vocab import handles, live
+from fsdp2_lint.vocab import live, objects
 from fsdp2_lint.vocab.events.base import Event
 from fsdp2_lint.vocab.rule import Rule, for_target
 
@@ -111,7 +111,7 @@ def asked_names(rule: Rule) -> set[str]:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_rules_ask_only_what_the_vocabulary_has(rule: Rule) -> None:
-    classes = [each for module in (handles, live) for _, each in inspect.getmembers(module, inspect.isclass)]
+    classes = [each for module in (objects, live) for _, each in inspect.getmembers(module, inspect.isclass)]
     known = {name for each in classes if getattr(each, "_is_protocol", False) for name in questions(each)}
     known |= {question.rpartition(".")[2] for event in EVENTS for question in all_questions(event)}
     assert asked_names(rule) <= known

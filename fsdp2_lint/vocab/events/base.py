@@ -6,12 +6,12 @@ from typing import ClassVar
 
 from ..declared import Declared
 from ..finding import Moment, Site
-from ..handles import Model
 from ..live import LiveModel, LiveUnit
+from ..objects import Model
 
 
 class Event(Declared):
-    about: ClassVar[str] = ""  # the field that has the handle which this event is about; empty: it is about none
+    about: ClassVar[str] = ""  # the field that has the object that this event is about; empty: it is about none
     when: Moment
 
     @property
@@ -20,7 +20,7 @@ class Event(Declared):
 
     @property
     def subject(self) -> object | None:
-        """The handle that this event is about: verdicts are listed under its model."""
+        """The object that this event is about: verdicts are listed under its model."""
         return getattr(self, self.about) if self.about else None
 
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ..answers import Answer, Many
 from ..finding import Fix, Moment, Place
-from ..handles import Named, Payload
+from ..objects import Named, Payload
 from .base import Event, ModelEvent
 
 

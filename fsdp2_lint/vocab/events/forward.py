@@ -6,8 +6,8 @@ from typing import Protocol
 
 from ..answers import Answer, Many
 from ..finding import Fix, Moment, Place
-from ..handles import Labelled
 from ..live import Leftover
+from ..objects import Labelled
 from .base import Event, LiveModelEvent, LiveUnitEvent, ModelEvent
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..handles import Collection, Device, Process
 from ..live import LiveProcess
+from ..objects import Collection, Device, Process
 from .base import Event
 
 

@@ -7,7 +7,7 @@ from typing import Protocol
 from ..answers import Answer, Many
 from ..defects import Defect
 from ..finding import Fix, Place
-from ..handles import Labelled
+from ..objects import Labelled
 from ..target import Version
 from .base import Event
 

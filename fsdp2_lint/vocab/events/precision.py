@@ -6,7 +6,7 @@ from typing import Protocol
 
 from ..answers import Answer, Many
 from ..finding import Moment, Place, Site
-from ..handles import Labelled
+from ..objects import Labelled
 from .base import Event, ModelEvent
 
 

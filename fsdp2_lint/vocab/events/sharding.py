@@ -6,7 +6,7 @@ from typing import Protocol
 
 from ..answers import Answer, Many
 from ..finding import Fix, Moment, Place, Site
-from ..handles import Labelled, Unit
+from ..objects import Labelled, Unit
 from .base import Event, ModelEvent
 
 

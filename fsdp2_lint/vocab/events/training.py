@@ -8,8 +8,8 @@ from typing import Protocol
 from ..answers import Answer, Many
 from ..behaviour import Behaviour
 from ..finding import Fix, Moment, Place
-from ..handles import Labelled, Optimizer
 from ..live import Reading
+from ..objects import Labelled, Optimizer
 from .base import Event, LiveModelEvent, ModelEvent
 
 

@@ -14,8 +14,8 @@ from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.events.precision import WeightsTrained
 from ....vocab.events.training import GradientsUsed, OptimizerSettled
 from ....vocab.finding import Place
-from ....vocab.handles import Stale
 from ....vocab.live import UNSHARD, Leftover
+from ....vocab.objects import Stale
 from ....vocab.optimizers import on_shards
 from ... import adapter, facts
 from ...closure import looked

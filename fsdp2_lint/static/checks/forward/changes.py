@@ -12,7 +12,7 @@ from ...domain.events import AnyStep, Step
 from ...domain.relations import Relation
 from ...domain.values import Ext, Obj
 from ...libraries.torch.sharding.module_tree import FREE
-from ..shared.program import Handle, Program
+from ..shared.program import Program, Subject
 
 WRITES = (events.Loaded, events.StateSet, events.Changed)
 _EMBEDDINGS = ("torch.nn.Embedding", "torch.nn.EmbeddingBag")
@@ -20,7 +20,7 @@ _FREE = frozenset(f"torch.nn.{name}" for name in FREE)
 
 
 @dataclass(frozen=True, slots=True)
-class StaticPass(Handle):
+class StaticPass(Subject):
     """``backward``, and the last ``forward`` of a model before it; ``calls``: of modules since the backward before."""
 
     program: Program

@@ -12,7 +12,7 @@ from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.relations import Relation
 from ...domain.values import Const, Obj, is_each
-from ..shared.program import AtStep, Handle, OfStep, Program
+from ..shared.program import AtStep, OfStep, Program, Subject
 from ..shared.structure import from_a_library, leaves
 from .forward import Group, concerns, group_of
 
@@ -86,7 +86,7 @@ def around(program: Program, step: Step[events.Use]) -> tuple[Obj, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class StaticKeeper(Handle):
+class StaticKeeper(Subject):
     """The root of ``group``, in a forward between a backward and the ``stepped`` that follows it."""
 
     program: Program

@@ -11,13 +11,13 @@ from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.relations import Relation
 from ...domain.values import Obj
-from ..shared.program import Handle, OfStep, Program
+from ..shared.program import OfStep, Program, Subject
 from ..shared.switches import RESHARD, LeftOff, switched, trained_by
 from .forward import AROUND, Group, concerns, group_of
 
 
 @dataclass(frozen=True, slots=True)
-class StaticUnsharded(Handle):
+class StaticUnsharded(Subject):
     """The module that ``unshard`` gathers after the last backward, and an optimizer that steps then."""
 
     program: Program

@@ -14,7 +14,7 @@ from ...libraries.torch.initialisation.draws import may_draw
 from ...libraries.torch.ranks.seeds import Built
 from ..launch.process import excluded_ranks
 from ..sharding.options import has_replicas
-from ..shared.program import Handle, Program
+from ..shared.program import Program, Subject
 from ..shared.structure import has_parameters, leaves, owns_parameters
 from .initialisation import StaticEmptied
 
@@ -22,7 +22,7 @@ FILLING = ("broadcast", "scatter", "dcp.load")  # collectives that may give ever
 
 
 @dataclass(frozen=True, slots=True)
-class StaticInitialWeights(Handle):
+class StaticInitialWeights(Subject):
     """A model that ``sharding`` cuts first, and that ``call`` runs."""
 
     program: Program

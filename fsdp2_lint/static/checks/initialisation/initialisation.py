@@ -19,7 +19,7 @@ from ...domain.values import Const, Ext, Obj, Rank
 from ...libraries.torch.checkpoints.state_helpers import lenient
 from ...libraries.torch.initialisation.blank import buffers, of_buffers
 from ..shared.conditions import checked_on
-from ..shared.program import Handle, Program
+from ..shared.program import Program, Subject
 from ..shared.structure import has_parameters, leaves, parts_unseen
 
 WRITES = (events.Written, events.Loaded)
@@ -35,7 +35,7 @@ _ASKS_FOR_FILES = frozenset(
 
 
 @dataclass(eq=False)
-class StaticEmptied(Handle):
+class StaticEmptied(Subject):
     """A model as ``begin`` left it without values, in the runs in which ``call`` runs it, up to ``end``."""
 
     program: Program

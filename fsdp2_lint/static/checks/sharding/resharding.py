@@ -12,7 +12,7 @@ from ...domain.formulas import negate
 from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.relations import Relation
 from ...domain.values import Cond, Const, GuardedUnion, Obj, Value
-from ..shared.program import Handle, Program
+from ..shared.program import Program, Subject
 
 
 def given(step: Step[events.Sharded], keyword: str) -> list[tuple[PathCondition, Value | None]]:
@@ -32,7 +32,7 @@ def given(step: Step[events.Sharded], keyword: str) -> list[tuple[PathCondition,
 
 
 @dataclass(frozen=True, slots=True)
-class StaticResharding(Handle):
+class StaticResharding(Subject):
     program: Program
     obj: Obj
     steps: tuple[Step[events.Sharded], ...]  # all calls on the model and its parts

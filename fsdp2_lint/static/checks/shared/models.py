@@ -16,7 +16,7 @@ from ...domain.values import BELOW, SLICE, Obj, is_each
 from .conditions import objects_in
 from .late_parts import LateParts
 from .objects import RELATED
-from .program import Handle, Program
+from .program import Program, Subject
 from .structure import (
     from_a_library,
     leaves,
@@ -30,7 +30,7 @@ from .structure import (
 
 
 @dataclass(frozen=True, slots=True)
-class StaticModel(Handle):
+class StaticModel(Subject):
     """A module as of ``step`` (the end of the trace where that is None), in runs that take ``path``."""
 
     program: Program

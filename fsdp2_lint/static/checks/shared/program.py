@@ -19,7 +19,7 @@ from .objects import Objects
 from .structure import parts_unseen
 
 
-class Handle:
+class Subject:
     """An object of a program, as rules see it: its name, and the model that it belongs to."""
 
     __slots__ = ()
@@ -44,7 +44,7 @@ class AtStep(Generic[E]):
 
 
 @dataclass(frozen=True, slots=True)
-class OfStep(AtStep[E], Handle):
+class OfStep(AtStep[E], Subject):
     """What is asked of an object as a step finds it."""
 
     obj: Obj
@@ -147,7 +147,7 @@ class Program(Objects):
     def incomplete(self, rule: Rule, event: Event) -> str:
         """Why a rule may be violated about the subject of an event where nobody looked."""
         subject = event.subject
-        if self.open_why or not isinstance(subject, Handle):
+        if self.open_why or not isinstance(subject, Subject):
             return self.open_why
         if self.partial:
             return "no script was seen that runs this: its callers may do more"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.finding import Place
-from ....vocab.handles import Stale
+from ....vocab.objects import Stale
 from ....vocab.optimizers import on_shards
 from ...domain import events
 from ...domain.events import AnyStep, Step
@@ -20,12 +20,12 @@ from ..launch.process import excluded_ranks
 from ..ranks.own_choices import agreed, own_choice
 from ..shared.doubts import unproven
 from ..shared.objects import RELATED
-from ..shared.program import AtStep, Handle, Program
+from ..shared.program import AtStep, Program, Subject
 from .statement_moves import moved_behind
 
 
 @dataclass(frozen=True, slots=True)
-class StaticOptimizer(Handle):
+class StaticOptimizer(Subject):
     """An optimizer in its relation to one model."""
 
     program: Program
