@@ -14,7 +14,7 @@ from ...domain.events import AnyStep, Step
 from ...domain.formulas import atoms, is_fork
 from ...domain.path_conditions import PathCondition
 from ...domain.relations import Relation
-from ...domain.values import Const, Ext, Obj, StateDict, Value, is_each
+from ...domain.values import Const, DictV, Ext, Obj, StateDict, StateTensor, Value, is_each
 from ...interpreter.expressions.conditions import mentions_rank
 from ...libraries.torch.checkpoints.state_helpers import KEYWORDS, Options, lenient, option
 from ...libraries.torch.launch.device import device_kind
@@ -152,8 +152,7 @@ class StaticHelper(AtStep[events.StateHelper]):
         given = self.step.what.given
         if given and all(isinstance(leaf, StateDict) and leaf.owner == model for leaf in given):
             return self.program.excluded("its names are those that the model gave itself")
-        owned = (self.program.machine.objects(leaf.owner) for leaf in given if isinstance(leaf, StateDict))
-        if model is not None and any(model in owners for owners in owned):
+        if model is not None and any(model in self._owners(leaf) for leaf in given):
             return unknown(f"its names are perhaps those that {self.program.label(model)} gave itself")
         for path, leaf in self.step.what.options:
             if lenient(leaf):
@@ -164,6 +163,18 @@ class StaticHelper(AtStep[events.StateHelper]):
             elif option(leaf, "strict") is None:
                 why = why or "which options it is given is not known"
         return unknown(why) if why else self.program.excluded("it is strict, or its model is not sharded by then")
+
+    def _owners(self, state: Value) -> list[Obj]:
+        """The models whose state dict it is, or has tensors of."""
+        machine = self.program.machine
+        if isinstance(state, StateDict):
+            return list(machine.objects(state.owner))
+        if not isinstance(state, DictV):
+            return []
+        with machine.on_path(self.step.guard):
+            held = [leaf for _, _, value in machine.entries(state).entries for _, leaf in machine.alternatives(value)]
+        tensors = [leaf.of for leaf in held if isinstance(leaf, StateTensor)]
+        return [owner for each in tensors for owner in machine.objects(each.owner)]
 
     def _perhaps_sharded(self, model: Obj | None) -> str:
         """Why a model that was not seen to be sharded by now may be so; empty where it is not."""

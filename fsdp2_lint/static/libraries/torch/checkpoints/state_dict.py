@@ -143,16 +143,17 @@ def dcp(machine: Machine, call: Call) -> Value:
     group = call.arg(None, "process_group")
     if alone is None or alone == Const(False):
         machine.emit(events.Collective(name=f"dcp.{name}()", group=part_of_job(group), sure=True), call.node)
-    states = [each for value in call.all for each in run_stateful(machine, value, "state_dict", call)]
+    states = [each for value in call.all for each in asked_states(machine, value, call)]
     if "save" in name:
         payload = call.arg(0, "state_dict") or NONE
         note_keys(machine, call, payload, f"dcp.{name}")
-        given = TupleV((payload, *states))
+        given = TupleV((payload, *(state for _, state in states)))
         machine.emit(events.DcpSaved(payload=given, by=f"dcp.{name}", alone=_alone(call)), call.node)
     if "load" in name:
-        note_load(machine, call, states)
-        for value in call.all:
-            run_stateful(machine, value, "load_state_dict", call)
+        note_load(machine, call, [state for _, state in states])
+        for owner, state in states:  # what is loaded lies in the same dict, which its owner gets back
+            if (found := machine.find_attr(owner, "load_state_dict")) is not None:
+                machine.call(found, Call(call.node, [state]))
     if name == "async_save":
         return note_async_save(machine, call)
     return unknown(f"dcp.{name}()")
@@ -165,14 +166,13 @@ def _alone(call: Call) -> bool:
     return bool(call.open_why) or any(value not in (None, own) for own, value in given)
 
 
-def run_stateful(machine: Machine, value: Value, method_name: str, call: Call) -> list[Value]:
-    """DCP calls ``state_dict`` and then, to load, ``load_state_dict`` of the Stateful objects it is given."""
+def asked_states(machine: Machine, value: Value, call: Call) -> list[tuple[Obj, Value]]:
+    """The Stateful objects that DCP is given, each with the state that it asks of it."""
     made = []
     for leaf in list(machine.inside(value)):
         if isinstance(leaf, Obj) and leaf.atom.kind == "instance" and not leaf.atom.module:
-            if (found := machine.find_attr(leaf, method_name)) is not None:
-                given: list[Value] = [unknown("a state dict")] if method_name.startswith("load") else []
-                made.append(machine.call(found, Call(call.node, given)))
+            if (found := machine.find_attr(leaf, "state_dict")) is not None:
+                made.append((leaf, machine.call(found, Call(call.node, []))))
     return made
 
 
