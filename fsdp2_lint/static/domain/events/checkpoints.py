@@ -65,9 +65,7 @@ class DcpLoad(Counted):
     words: ClassVar[str] = "load of a checkpoint"
     nothing: tuple[tuple[PathCondition, str], ...]  # the paths on which what is loaded is lost, and why
     empty: tuple[tuple[PathCondition, str, DictV], ...]  # the parts with nothing in them: path, key, which dict
-    optimizers: tuple[
-        tuple[PathCondition, Obj, str], ...
-    ]  # whose own state is to be filled, and what it is called there
+    optimizers: tuple[tuple[PathCondition, Obj, str], ...]  # whose own state is to be filled, and its name there
     planned: bool  # a planner is given
     planners: tuple[tuple[PathCondition, Value], ...]  # which one, by path
     loops: int  # how deep in loops, over all active calls
@@ -83,9 +81,7 @@ class StateHelper(Counted):
     open_why: str  # why there may be more arguments; empty: there are none
     keywords: Mapping[str, nodes.NodeNG]  # where each is written; the call, where it came in a dict
     given: tuple[Value, ...]  # the state dict of the model that it is to set, on whatever path
-    missing_on: tuple[
-        tuple[PathCondition, bool], ...
-    ]  # the paths with nothing in a state dict, and whether rank 0 has it
+    missing_on: tuple[tuple[PathCondition, bool], ...]  # the paths with nothing in a state dict; has rank 0 it there?
     unfollowed: str  # what of the state dicts came from code that was not followed: some ranks may have nothing in it
     tried: bool  # the call is an attempt, and its error is caught
     dropped: bool  # nobody keeps what it returns
@@ -101,9 +97,8 @@ class StateSet(Counted):
 class Prefixed(Event):
     """From here on a wrapper's name is in the keys of a model, the step's subject."""
 
-    key: (
-        tuple[object, ...] | None
-    )  # the name that the wrapper is kept under. None: it is put in the place of a part of the model
+    # The name that the wrapper is kept under. None: it is put in the place of a part of the model.
+    key: tuple[object, ...] | None
 
 
 class KeysWritten(Event):
