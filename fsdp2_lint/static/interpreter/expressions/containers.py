@@ -158,7 +158,8 @@ class Containers(Names[L]):
             return unknown("an item of a list", kind="opaque")
         if isinstance(key, Const) and (len(held.items) == 1 or key.value == -1):
             path, item = held.items[-1]
-            each = [(path, item.child((PICK, key.value)) if isinstance(item, Obj) else item)]
+            last = key.value == -1 and self.made_in_this_round(item)
+            each = [(path, item.child((PICK, key.value)) if isinstance(item, Obj) and not last else item)]
         elif isinstance(key, Obj) and key.item == EACH:
             each = list(held.items)
         else:

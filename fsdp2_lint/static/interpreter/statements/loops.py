@@ -101,6 +101,10 @@ class Loops(Patterns[L]):
         if isinstance(value, Obj) and value.parent is None and value.atom.id > (now.atoms if born is None else born):
             value.atom.times = now.number if value.atom.times is None else value.atom.times
 
+    def made_in_this_round(self, value: Value) -> bool:
+        """Then it is the last of a list that it is the last of in any round: only this round can have put it there."""
+        return bool(self.rounds) and isinstance(value, Obj) and value.atom.id > self.rounds[-1].atoms
+
     def filled_in_rounds(self, held: ListV) -> bool:
         """Is a list filled by a round that stands for others? Then it gets more than is seen."""
         return any(now.many and held.id < now.made for now in self.rounds)
