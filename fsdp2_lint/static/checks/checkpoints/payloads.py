@@ -16,7 +16,7 @@ from ...libraries.torch.checkpoints.key_prefixes import PREFIX
 from ...libraries.torch.sharding.module_tree import PARAMETRIC
 from ..ranks.rank_paths import by_one_rank
 from ..sharding.units import speaks_of
-from ..shared.doubts import on_path
+from ..shared.doubts import on_path, unproven
 from ..shared.objects import RELATED
 from ..shared.program import AtStep
 
@@ -31,7 +31,7 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
 
     def shards(self) -> Many[str]:
         """In words, each part that holds only this rank's shard."""
-        found: dict[str, None] = {}
+        found: dict[str, PathCondition] = {}
         if self._in_memory():
             return many((), unknown("what becomes of the buffer in memory is not known"))
         why = self.program.open_why
@@ -65,10 +65,10 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
                 why = why or open_why
             else:
                 continue
-            if words and (doubt := on_path(self.program, guard, self.step.index)):
+            if words and (doubt := unproven(self.program, guard) or on_path(self.program, guard, self.step.index)):
                 why, words = why or doubt, ""
-            if words:
-                found[words] = None
+            if words and all(guard.compatible(path) for path in found.values()):  # what one run has together
+                found[words] = guard
         return many(found, unknown(why) if why else self.all_parts())
 
     def _of_one_rank(self) -> bool:
