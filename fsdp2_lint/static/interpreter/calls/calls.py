@@ -58,6 +58,9 @@ class Calls(Functions[L]):
 
     def call_looked_up(self, leaf: Value, call: Call) -> Value:
         """``run = model.forward; run(x)`` is a call of that method, past the hooks of the module."""
+        if isinstance(leaf, Func) and not self.fits(leaf, call):
+            self.stops += 1
+            raise Diverges  # TypeError: nothing of the function runs
         if isinstance(leaf, Bound) and isinstance(leaf.receiver, Obj) and self.is_method_of(leaf, leaf.receiver):
             return self.call_method(leaf.receiver, leaf.func.name, call)
         return self.call_one(leaf, call)

@@ -222,6 +222,17 @@ class Functions(Bounds[L]):
             self.declare(result, func.module, func.node.returns)
         return result
 
+    def fits(self, func: Func, call: Call) -> bool:
+        """Does a call give all that has no default? Also where that is not known: decorators may put more in."""
+        node = func.node
+        if call.open_why or func.owner is not None or isinstance(node, nodes.Lambda) or node.decorators is not None:
+            return True
+        spec = node.args
+        names = [each.name for each in [*(spec.posonlyargs or []), *(spec.args or [])]]
+        needed = names[len(call.args) : len(names) - len(spec.defaults or [])]
+        needed += [each.name for each, default in zip(spec.kwonlyargs or [], spec.kw_defaults or []) if default is None]
+        return all(name in call.kwargs for name in needed)
+
     def bind_arguments(
         self, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None, why: str
     ) -> dict[str, Value]:
