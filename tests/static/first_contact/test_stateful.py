@@ -39,6 +39,14 @@ def test_names_of_the_model_itself(of: str) -> None:
     assert "FSDP703" not in analyse(main(body, KINDS.format(of=of))).codes
 
 
+RENAMED = "{f'model.{name}': tensor for name, tensor in get_model_state_dict(self.model).items()}"
+
+
+def test_names_that_are_changed() -> None:
+    body = SHARDED + 'dcp.load({"app": Saver(model)}, checkpoint_id="saved")\n'
+    assert "FSDP703" in analyse(main(body, KINDS.format(of=RENAMED))).codes
+
+
 def test_names_of_another_model() -> None:
     others = SHARDED.replace("model", "other")
     body = SHARDED + others + 'dcp.load({"app": Saver(model, other)}, checkpoint_id="saved")\n'

@@ -16,6 +16,7 @@ from ...domain.path_conditions import PathCondition
 from ...domain.relations import Relation
 from ...domain.values import Const, DictV, Ext, Obj, StateDict, StateTensor, Value, is_each
 from ...interpreter.expressions.conditions import mentions_rank
+from ...libraries.torch.checkpoints.gathering import is_key_of
 from ...libraries.torch.checkpoints.state_helpers import KEYWORDS, Options, lenient, option
 from ...libraries.torch.launch.device import device_kind
 from ...libraries.torch.training.optim import Algorithm
@@ -165,16 +166,16 @@ class StaticHelper(AtStep[events.StateHelper]):
         return unknown(why) if why else self.program.excluded("it is strict, or its model is not sharded by then")
 
     def _owners(self, state: Value) -> list[Obj]:
-        """The models whose state dict it is, or has tensors of."""
+        """The models whose names it has: it is their state dict, or what was kept of that under the same keys."""
         machine = self.program.machine
-        if isinstance(state, StateDict):
-            return list(machine.objects(state.owner))
-        if not isinstance(state, DictV):
-            return []
-        with machine.on_path(self.step.guard):
-            held = [leaf for _, _, value in machine.entries(state).entries for _, leaf in machine.alternatives(value)]
-        tensors = [leaf.of for leaf in held if isinstance(leaf, StateTensor)]
-        return [owner for each in tensors for owner in machine.objects(each.owner)]
+        if isinstance(state, DictV):
+            with machine.on_path(self.step.guard):
+                held = machine.entries(state).entries
+                parts = [(key, leaf) for key, _, value in held for _, leaf in machine.alternatives(value)]
+            kept = [leaf.of for key, leaf in parts if isinstance(leaf, StateTensor) and is_key_of(leaf.of, key)]
+        else:
+            kept = [state] if isinstance(state, StateDict) else []
+        return [owner for each in kept for owner in machine.objects(each.owner)]
 
     def _perhaps_sharded(self, model: Obj | None) -> str:
         """Why a model that was not seen to be sharded by now may be so; empty where it is not."""

@@ -105,14 +105,14 @@ def _key() -> Obj:
 
 
 def _goes_through(machine: Machine, state: StateDict, key: Value) -> bool:
-    return _is_key_of(state, key) and each_in_turn(machine, key)
+    return is_key_of(state, key) and each_in_turn(machine, key)
 
 
 def updated(machine: Machine, state: StateDict, call: Call) -> None:
     """``state.update({key: ... for key in state})``."""
     for path, given in (each for value in call.args for each in machine.alternatives(value)):
         for key, there, value in machine.entries(given).entries if isinstance(given, DictV) else ():
-            if _is_key_of(state, key) and (joined := path.join(there)) is not None:
+            if is_key_of(state, key) and (joined := path.join(there)) is not None:
                 _put(machine, state, value, joined)
 
 
@@ -121,7 +121,7 @@ def _put(machine: Machine, state: StateDict, value: Value, path: PathCondition) 
     machine.store.put(state, choose([(path, value), *old]))
 
 
-def _is_key_of(state: StateDict, key: Value) -> bool:
+def is_key_of(state: StateDict, key: Value) -> bool:
     """Two dicts of one model have the same keys."""
     each = key.atom.state(EachKey) if isinstance(key, Obj) and key.parent is None else None
     return each is not None and (each.of.what, each.of.owner) == (state.what, state.owner)
