@@ -158,6 +158,18 @@ class Watch:
         self.session.rare.remove()
 
 
+def begun(load: Load, watch: Watch | None = None) -> Job:
+    """A job after its first three steps. A watch is on for these, and off again."""
+    if watch is not None:
+        watch.on()
+    job = Job(load)
+    for _ in range(3):
+        job.step()
+    if watch is not None:
+        watch.off()
+    return job
+
+
 @contextmanager
 def clock(into: Callable[[float], None]) -> Iterator[None]:
     started = time.perf_counter()
@@ -187,11 +199,7 @@ def measure(load: Load, plan: Plan, folder: str) -> dict[str, Any]:
             (found.watched_starts if watched else found.plain_starts).append(start)
     with Places() as places:
         watch = Watch(Path(folder))
-        watch.on()
-        job = Job(load)
-        for _ in range(3):
-            job.step()
-        watch.off()
+        job = begun(load, watch)
         for _ in range(2):
             job.step()
         written, steps = watch.path.stat().st_size, 0
@@ -252,14 +260,7 @@ def _start(load: Load, folder: Path | None) -> Start:
 def after(load: Load, steps: int, watched: bool, folder: str) -> list[tuple[float, float]]:
     """(wall, CPU) milliseconds of each step of a job after three steps that were watched, or were not."""
     dist.init_process_group("gloo")
-    watch = Watch(Path(folder)) if watched else None
-    if watch is not None:
-        watch.on()
-    job = Job(load)
-    for _ in range(3):
-        job.step()
-    if watch is not None:
-        watch.off()
+    job = begun(load, Watch(Path(folder)) if watched else None)
     for _ in range(5):
         job.step()
     gc.collect()

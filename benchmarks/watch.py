@@ -29,7 +29,7 @@ sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
-from jobs import Job, Load, Watch  # noqa: E402
+from jobs import Job, Load, Watch, begun  # noqa: E402
 from runtime_overhead import interval, on_ranks  # noqa: E402
 
 from fsdp2_lint.report.halves import token  # noqa: E402
@@ -55,11 +55,7 @@ def steady(load: Load, repetitions: int, stretch: int, folder: str) -> list[tupl
     """(with, without) the hooks that stay, in milliseconds of CPU per step."""
     dist.init_process_group("gloo")
     watch = Watch(Path(folder))
-    watch.on()
-    job = Job(load)
-    for _ in range(3):
-        job.step()
-    watch.off()  # also of the hooks that stay: they go on and off in here
+    job = begun(load, watch)  # the hooks that stay are off as well: they go on and off in here
     session, pairs = watch.session, []
     gc.collect()
     gc.freeze()
@@ -112,11 +108,7 @@ def in_place(load: Load, repetitions: int, folder: str) -> tuple[list[float], li
     """Microseconds of a step between the two clocks, with the hooks in between and without them."""
     dist.init_process_group("gloo")
     watch = Watch(Path(folder))
-    watch.on()
-    job = Job(load)
-    for _ in range(3):
-        job.step()
-    watch.off()
+    job = begun(load, watch)
     session, clocks = watch.session, Clocks()
     times: dict[bool, list[float]] = {True: [], False: []}
     gc.collect()
@@ -211,9 +203,7 @@ def plain(load: Load, steps: int, detail: str, folder: str) -> list[float]:
     os.environ["TORCH_DISTRIBUTED_DEBUG"] = detail
     dist.set_debug_level_from_env()
     dist.init_process_group("gloo")
-    job = Job(load)
-    for _ in range(3):
-        job.step()
+    job = begun(load)
     found = [cpu_of(job, 1) for _ in range(steps)]
     dist.destroy_process_group()
     return found

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from ..vocab.facts import Fact, ranges
@@ -122,8 +123,11 @@ def site_as_json(site: Site) -> dict[str, Any]:
 
 def site_from_json(values: Mapping[str, Any]) -> Site:
     start, end = values["location"], values["end_location"]
-    row, column, end_row, end_column = (number(at[key]) for at in (start, end) for key in ("row", "column"))
-    return Site(text(values["filename"]), row, column, end_row, end_column, number(values.get("cell", 0)))
+    row, column, end_row, end_column = map(number, (start["row"], start["column"], end["row"], end["column"]))
+    return _site(text(values["filename"]), row, column, end_row, end_column, number(values.get("cell", 0)))
+
+
+_site = lru_cache(4096)(Site)  # thousands of ranks name the same lines
 
 
 def moment_as_json(when: Moment) -> dict[str, Any]:

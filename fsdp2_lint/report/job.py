@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ..collector import paused
 from ..files.reading import reason_of
 from ..vocab.facts import Fact, in_words
 from ..vocab.finding import Finding, Site
@@ -42,6 +43,7 @@ class _Said:
     missing: dict[str, str] = field(default_factory=dict)  # what a rule needs, and this torch does not have
 
 
+@paused()
 def read_job(folder: Path, rules: Sequence[Rule]) -> JobReport:
     """Merge the files of all processes in a job's folder; of several runs of one name, those of the newest.
 
@@ -112,7 +114,7 @@ def _take(report: JobReport, said: _Said, lines: Lines, part: Generation) -> Non
         report.ended.pop(rank, None)
         said.failed.pop(rank, None)
         watched = seen(process.path, process.records)
-        said.issued[rank] = shared.sequences(rank, process.path)
+        said.issued[rank] = shared.sequences(rank, process.path, process.records)
         said.stalls[rank] = stands(rank, process.records, watched)
         said.gone[rank] = farewell(rank, process.path, process.records, watched)
         said.seen += [(rank, fact_from_json(record)) for record in watched if record["record"] == "fact"]

@@ -19,14 +19,14 @@ from .codec import fact_from_json, finding_from_json, is_short
 from .rank_file import record_in
 from .sound import UNSOUND, is_sound
 from .statements import Voice
+from .stretches import FINDING, Stretches
 
-_FINDING = b'{"record":"finding",'
 _HOLD: Mapping[Any, Callable[[Mapping[str, Any]], Fact | Finding]] = {
     "fact": fact_from_json,
     "finding": finding_from_json,
 }
 _FREQUENT = ("fact", "finding", "verdict", "group", "collective", "place")
-_OF_COLLECTIVES = ("start", "group", "collective", "place", "closed", "end", "cut")
+_OF_COLLECTIVES = ("group", "collective", "place", "closed", "cut")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +45,25 @@ class Lines:
     """All different lines, by number. :attr:`of` has the numbers of each file's usable lines, in their order."""
 
     def __init__(self) -> None:
-        self.of: dict[Path, list[int]] = {}
+        self.of: dict[Path, tuple[int, ...]] = {}
         self._read: list[Line | None] = []  # None: it is damaged
         self._numbers = _Numbers(self._read)
+        self._stretches = Stretches()
 
     def add(self, path: Path) -> bool:
         """Read a file: whether nothing in it was damaged, but for a last line that was cut off. OSError."""
         numbers, data = self._numbers, read(path, REPORT_BYTES)
         own = b'"ranks":"%d"' % _rank(data)
-        found = [
-            numbers[line.replace(own, b'"ranks":""', 1) if line.startswith(_FINDING) else line]
-            for line in data.splitlines()
-        ]
+
+        def number(line: bytes) -> int:
+            return numbers[line.replace(own, b'"ranks":""', 1) if line.startswith(FINDING) else line]
+
+        # Of numbers alone a tuple is nothing that Python's garbage collector has to go through.
+        found = tuple(self._stretches.numbers(data, number))
         if numbers.damaged.isdisjoint(found):
             self.of[path] = found
             return True
-        self.of[path] = [number for number in found if number not in numbers.damaged]
+        self.of[path] = tuple(number for number in found if number not in numbers.damaged)
         return numbers.cut_off.issuperset(numbers.damaged.intersection(found))
 
     def start(self, path: Path) -> Mapping[str, Any] | None:
@@ -77,9 +80,9 @@ class Lines:
         """The records of a file but for those of the kinds that there are many of."""
         return [self[number].record for number in self.of[path] if number not in self._numbers.frequent]
 
-    def of_collectives(self, path: Path) -> list[int]:
-        """The numbers of the lines that say what a rank issued, and whether it came to its end."""
-        return [number for number in self.of[path] if number in self._numbers.of_collectives]
+    def of_collectives(self, path: Path) -> tuple[int, ...]:
+        """The numbers of the lines that say what a rank issued, of those that ranks may have in common."""
+        return tuple([number for number in self.of[path] if number in self._numbers.of_collectives])
 
 
 def _rank(data: bytes) -> int:

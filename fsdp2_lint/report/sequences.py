@@ -76,18 +76,17 @@ class Shared:
         self._lines = lines
         self._known: dict[object, list[Sequence]] = {}
 
-    def sequences(self, rank: int, path: Path) -> list[Sequence]:
-        """As :func:`sequences`, of a file that was read."""
-        records = {number: self._lines[number].record for number in self._lines.of_collectives(path)}
-        ends = [(each.get("watch"), each.get("code")) for each in records.values() if each["record"] in _OWN]
+    def sequences(self, rank: int, path: Path, rare: Iterable[Mapping[str, Any]]) -> list[Sequence]:
+        """As :func:`sequences`, of a file that was read, and whose records of the rare kinds are these."""
+        ends = tuple([(each.get("watch"), each.get("code")) for each in rare if each["record"] in _OWN])
         try:
             data = read(ring_of(path), REPORT_BYTES)
         except OSError:
             return []
-        common = tuple([number for number, each in records.items() if each["record"] not in _OWN])
-        key = (data, common, tuple(ends))
+        key = (data, self._lines.of_collectives(path), ends)
         if key not in self._known:
-            self._known[key] = sequences(rank, path, records.values())
+            records = (self._lines[number].record for number in self._lines.of[path])
+            self._known[key] = sequences(rank, path, records)
         return [replace(each, rank=rank) for each in self._known[key]]
 
 

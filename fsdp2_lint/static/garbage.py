@@ -10,20 +10,19 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ..collector import paused
+
 _WORTH = 10_000  # steps of the interpreter that leave enough behind
 
 
 @contextmanager
 def by_hand() -> Iterator[None]:
     """No automatic collection inside; afterwards all is as it was."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-        if was_on:
-            gc.enable()
+    with paused():
+        try:
+            yield
+        finally:
+            gc.unfreeze()
 
 
 class Garbage:

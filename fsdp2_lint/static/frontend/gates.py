@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 
 from astroid import nodes
@@ -24,7 +25,10 @@ ASKS = re.compile(
     re.IGNORECASE,
 )
 _OF_OTHERS = re.compile(r"\bsys\.version|\b(?!torch\b)\w+\.__version__")  # Python's version, or that of another package
-_OF_IMPORTS = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+_OF_NAMES = frozenset({"ImportError", "Exception", "BaseException"})  # what catches that a module lacks a name,
+_OF_MODULES = _OF_NAMES | {"ModuleNotFoundError"}  # and that there is no such module
+_STARTED_WITH = ("os.environ", "os.getenv", "sys.argv", "sys.platform", "sys.version_info")
+_CONVERSIONS = frozenset(f"builtins.{name}" for name in ("int", "str", "bool", "float", "len"))
 _EXITS = frozenset({"sys.exit", "os._exit", "builtins.exit", "builtins.quit"})
 _JUMPS = (nodes.Return, nodes.Continue, nodes.Break)
 _BLOCKS = ("body", "orelse", "finalbody")
@@ -44,11 +48,15 @@ def stands_gated(project: Project, module: Module, node: nodes.NodeNG, falls_bac
     return False
 
 
-def import_is_gated(project: Project, module: Module, node: nodes.NodeNG) -> bool:
-    """The same of an import; a test may also stand before it, and turn away from it."""
+def import_is_gated(project: Project, module: Module, node: nodes.NodeNG, *, of_module: bool = False) -> bool:
+    """The same of an import; a test may also stand before it, and turn away from it.
+
+    ``of_module``: is it the module that may be missing, and not a name in it?
+    """
+    caught = _OF_MODULES if of_module else _OF_NAMES
     line = [node, *node.node_ancestors()]
     before = (each for at, parent in zip(line, line[1:]) for each in _before(parent, at))
-    return stands_gated(project, module, node, _import_falls_back) or any(
+    return stands_gated(project, module, node, partial(_import_falls_back, caught)) or any(
         _turns_away(project, module, each) for each in before
     )
 
@@ -58,9 +66,40 @@ def use_falls_back(attempt: nodes.Try, at: nodes.NodeNG) -> bool:
     return at in attempt.body and any(not _gives_up(handler.body) for handler in attempt.handlers)
 
 
-def _import_falls_back(attempt: nodes.Try, at: nodes.NodeNG) -> bool:
+def is_conditional(module: Module, node: nodes.NodeNG) -> bool:
+    """Does it stand under a condition that may hang on the torch that there is, though it does not speak of it?"""
+    line = [node, *node.node_ancestors()]
+    return any(
+        isinstance(parent, nodes.If) and (_never_runs(parent, at) or not _is_settled(module, parent.test, frozenset()))
+        for at, parent in zip(line, line[1:])
+    )
+
+
+def _never_runs(branch: nodes.If, at: nodes.NodeNG) -> bool:
+    return isinstance(branch.test, nodes.Const) and bool(branch.test.value) != (at in branch.body)
+
+
+def _is_settled(module: Module, node: nodes.NodeNG, seen: frozenset[str]) -> bool:
+    """Is it made of constants and of what the job is started with, which are the same with any torch?"""
+    full = full_name(node)
+    if full in _CONVERSIONS or any(f"{full}.".startswith(f"{each}.") for each in _STARTED_WITH):
+        return True
+    if isinstance(node, nodes.Name):
+        if node.name == "__name__":
+            return True
+        if node.name in seen or node.scope() is not module.tree and node.name in node.scope().locals:
+            return False
+        bound = module.bindings.get(node.name, ())
+        return bool(bound) and all(
+            isinstance(each, nodes.Assign) and _is_settled(module, each.value, seen | {node.name}) for each in bound
+        )
+    parts = list(node.get_children())
+    return isinstance(node, nodes.Const) or bool(parts) and all(_is_settled(module, each, seen) for each in parts)
+
+
+def _import_falls_back(caught: frozenset[str], attempt: nodes.Try, at: nodes.NodeNG) -> bool:
     """A handler may be the fallback itself: it runs where another import failed."""
-    handler = next(filter(_is_for_imports, attempt.handlers), None)
+    handler = next((each for each in attempt.handlers if _catches(each, caught)), None)
     if handler is None or at in attempt.finalbody:
         return False
     return isinstance(at, nodes.ExceptHandler) or not _gives_up(handler.body)
@@ -120,10 +159,9 @@ def _is_for_types(node: nodes.NodeNG) -> bool:
     return any(full_name(test) == "typing.TYPE_CHECKING" for test in tests)
 
 
-def _is_for_imports(handler: nodes.ExceptHandler) -> bool:
-    """Does it catch a name that a module lacks?"""
-    caught = handler.type.elts if isinstance(handler.type, nodes.Tuple) else [handler.type]
-    return any(each is None or getattr(each, "name", "") in _OF_IMPORTS for each in caught)
+def _catches(handler: nodes.ExceptHandler, errors: frozenset[str]) -> bool:
+    named = handler.type.elts if isinstance(handler.type, nodes.Tuple) else [handler.type]
+    return any(each is None or getattr(each, "name", "") in errors for each in named)
 
 
 def _gives_up(body: Sequence[nodes.NodeNG]) -> bool:

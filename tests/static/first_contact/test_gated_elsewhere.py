@@ -96,7 +96,7 @@ def is_gated(folder: Path, files: dict[str, str]) -> bool:
 AVAILABLE = IN_TRY.format(caught="ImportError", handler="NEW = False")
 
 
-@pytest.mark.parametrize("caught", ["ImportError", "(RuntimeError, ModuleNotFoundError)", "Exception as error", ""])
+@pytest.mark.parametrize("caught", ["ImportError", "(RuntimeError, ImportError)", "Exception as error", ""])
 def test_an_import_that_may_fail(caught: str, tmp_path: Path) -> None:
     text = IN_TRY.format(caught=caught, handler="NEW = False").replace("except :", "except:")
     assert is_gated(tmp_path, program(text))
@@ -105,6 +105,8 @@ def test_an_import_that_may_fail(caught: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("first", [
     AT_THE_TOP,
     IN_TRY.format(caught="RuntimeError", handler="NEW = False"),
+    IN_TRY.format(caught="ModuleNotFoundError", handler="NEW = False"),  # the module is there, and lacks a name
+    IN_TRY.format(caught="(RuntimeError, ModuleNotFoundError)", handler="NEW = False"),
     IN_TRY.format(caught="ImportError", handler="raise"),
     IN_TRY.format(caught="ImportError as error", handler="print(error)\n    raise RuntimeError('torch') from error"),
     IN_TRY.format(caught="ImportError", handler="import sys\n    sys.exit('a newer torch is needed')"),
@@ -152,6 +154,96 @@ def sharded(model):
 model = sharded(model)
 """
     assert ("FSDP906" not in messages(tmp_path, program("", body))) == (handler != "raise")
+
+
+# What is done with the model then, where the helper is there or is None.
+IN_OR_OUT = {
+    "none": "if split is not None:\n    split(model)\nelse:\n    model = FullyShardedDataParallel(model)\n",
+    "none, the other way round": """
+if split is None:
+    model = FullyShardedDataParallel(model)
+else:
+    split(model)
+""",
+    "returned": """
+def sharded(model):
+    try:
+        from engine.sharding import split
+    except ImportError:
+        return FullyShardedDataParallel(model)
+    split(model)
+    return model
+
+model = sharded(model)
+""",
+    "returned before": """
+def sharded(model):
+    if split is None:
+        return FullyShardedDataParallel(model)
+    split(model)
+    return model
+
+model = sharded(model)
+""",
+}
+
+
+@pytest.mark.parametrize("way", IN_OR_OUT)
+def test_the_norm_of_either_model(way: str, tmp_path: Path) -> None:
+    """Where the import fails the norm is one of FSDP1, and complete; with FSDP2 it is not, whichever comes first."""
+    helper = "try:\n    from engine.sharding import split\nexcept ImportError:\n    split = None\n"
+    assert is_gated(tmp_path, program(helper, f"\n{IN_OR_OUT[way]}"))
+
+
+IMPORT = "from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard"
+
+
+@pytest.mark.parametrize(("test", "gated"), [
+    ("if version.parse(torch.__version__) >= version.parse('2.6'):", True),
+    ("if hasattr(torch.distributed.fsdp, 'fully_shard'):", True),
+    ("if unseen.has_fsdp2():", True),
+    ("if settings.NEW:", True),
+    ("if NEW and os.environ.get('SHARD'):", True),
+    ("if typing.TYPE_CHECKING:", True),
+    ("if False:", True),
+    ("if True:", False),
+    ("if os.environ.get('SHARD', '1') == '1':", False),
+    ("if int(os.environ['WORLD_SIZE']) > 1:", False),
+    ("if WANTED:", False),
+    ("if WANTED and not os.getenv('PLAIN', '').strip():", False),
+    ("if sys.platform == 'linux':", False),
+])  # fmt: skip
+def test_a_condition_in_the_same_file(test: str, gated: bool, tmp_path: Path) -> None:
+    before = """\
+import os
+import sys
+import typing
+import unseen
+from packaging import version
+from unseen import settings
+NEW = unseen.flag()
+WANTED = os.environ.get("SHARD") != "no"
+"""
+    sharding = before + SHARDING.replace(IMPORT, f"{test}\n    {IMPORT}")
+    said = messages(tmp_path, program(AT_THE_TOP) | {"engine/sharding.py": sharding})
+    assert ("FSDP906" not in said) == gated
+
+
+@pytest.mark.parametrize(("caught", "gated"), [("ModuleNotFoundError", False), ("ImportError", True)])
+def test_a_name_that_the_module_lacks(caught: str, gated: bool, tmp_path: Path) -> None:
+    own = SHARDING.replace(IMPORT, f"try:\n    {IMPORT}\nexcept {caught}:\n    fully_shard = None")
+    said = messages(tmp_path, program(AT_THE_TOP) | {"engine/sharding.py": own})
+    assert ("FSDP906" not in said) == gated
+
+
+@pytest.mark.parametrize("caught", ["ModuleNotFoundError", "ImportError"])
+def test_a_module_that_is_missing(caught: str, tmp_path: Path) -> None:
+    """The private path went with a module."""
+    private = "from torch.distributed._composable.fsdp import fully_shard"
+    for text, silent in ((private, False), (f"try:\n    {private}\nexcept {caught}:\n    fully_shard = None", True)):
+        (tmp_path / "train.py").write_text(f"{text}\n")
+        found = lint([str(tmp_path)], Asked(select=["FSDP9"], cache=False)).findings
+        assert ("torch.distributed._composable.fsdp" not in str(found)) == silent, found
 
 
 BETWEEN = "from engine.sharding import split\n\ndef prepared(model):\n    split(model)\n    return model\n"

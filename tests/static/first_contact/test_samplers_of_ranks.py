@@ -133,3 +133,78 @@ def test_ranks_of_a_mesh_with_two_dimensions() -> None:
     text = TRAINED.replace("(world,))", "(world // 2, 2))").replace("mesh=mesh", "mesh=mesh")
     for sampler, code in ((OWN_SEED[0], "FSDP811"), (BY_NODE[0], "FSDP808")):
         assert code not in analyse(main(text.replace("{sampler}", sampler), HELPERS)).codes
+
+
+# The rank is an option, which a launcher gives to no process for itself: its default counts.
+OPTIONS = """
+import argparse
+from dataclasses import dataclass
+
+class Names:
+    pass
+
+@dataclass
+class Settings:
+    rank: int = 0
+
+class Trainer:
+    def __init__(self, args):
+        self.rank = args.local_rank
+
+def options():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--local_rank", type=int, default=int(os.environ.get("LOCAL_RANK", 0)))
+    parser.add_argument("--nodes", type=int, default=1)
+    parser.add_argument("--epochs", type=int, default=1)
+    return parser.parse_args()
+"""
+READ = "args = options()\n"
+THROUGH = {
+    "the options themselves": ("", "args.local_rank"),
+    "another option": ("args.rank = args.local_rank", "args.rank"),
+    "a field that is given": ("settings = Settings(rank=args.local_rank)", "settings.rank"),
+    "a field that is set": ("settings = Settings()\nsettings.rank = args.local_rank", "settings.rank"),
+    "an attribute of any object": ("settings = Names()\nsettings.rank = args.local_rank", "settings.rank"),
+    "an attribute of self": ("settings = Trainer(args)", "settings.rank"),
+}
+
+
+def by_option(before: str, rank: str, variable: str = "LOCAL_RANK") -> list[str]:
+    text = TRAINED.replace("{sampler}", f"DistributedSampler(data, num_replicas=world, rank={rank})")
+    return analyse(main(f"{READ}{before}\n{text}", HELPERS + OPTIONS.replace("LOCAL_RANK", variable))).codes
+
+
+@pytest.mark.parametrize("through", THROUGH)
+def test_an_option_that_is_the_rank_on_the_node(through: str) -> None:
+    assert by_option(*THROUGH[through]).count("FSDP808") == 1
+    assert "FSDP808" not in by_option(*THROUGH[through], variable="RANK")
+
+
+@pytest.mark.parametrize("before", [
+    "from unseen import prepare\nprepare(args)",
+    "args.local_rank = dist.get_rank()",
+    "setattr(args, os.environ['KEY'], 3)",
+])  # fmt: skip
+def test_an_option_that_may_be_another_one(before: str) -> None:
+    assert "FSDP808" not in by_option(before, "args.local_rank")
+
+
+ONE_NODE = [
+    "if int(os.environ['WORLD_SIZE']) > int(os.environ['LOCAL_WORLD_SIZE']):\n    raise SystemExit('one node')",
+    "assert int(os.environ['WORLD_SIZE']) == int(os.environ['LOCAL_WORLD_SIZE'])",
+    "if int(os.environ.get('GROUP_WORLD_SIZE', 1)) > 1:\n    raise SystemExit('one node')",
+    "assert args.nodes == 1",
+    "if args.nodes != 1 or int(os.environ['GROUP_WORLD_SIZE']) > 1:\n    raise SystemExit('one node')",
+]
+ANY_NODES = [
+    "assert int(os.environ['WORLD_SIZE']) > 1",
+    "if args.epochs < 1:\n    raise SystemExit('no epoch')",
+]
+
+
+@pytest.mark.parametrize("rank", ["args.local_rank", "int(os.environ['LOCAL_RANK'])"])
+def test_a_job_that_may_have_one_node_only(rank: str) -> None:
+    for before in ONE_NODE:
+        assert "FSDP808" not in by_option(before, rank), before
+    for before in ANY_NODES:
+        assert "FSDP808" in by_option(before, rank), before

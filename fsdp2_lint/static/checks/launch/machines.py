@@ -6,7 +6,9 @@ from urllib.parse import urlsplit
 
 from ...domain import events
 from ...domain.events import AnyStep
-from ...domain.values import Const, Text, Value
+from ...domain.formulas import Formula, atoms
+from ...domain.guards import Guard
+from ...domain.values import Const, Obj, Text, Value
 from ..shared.program import Program
 
 
@@ -25,6 +27,29 @@ def on_one_machine(program: Program, step: AnyStep) -> bool:
         if step.guard.compatible(path)
     ]
     return bool(given) and all(map(_is_this_machine, given))
+
+
+def may_be_one_machine(path: Guard) -> bool:
+    """Does this path hold a number that all processes have in common to another one, or under a limit?
+
+    It may be that of the machines: ``WORLD_SIZE == LOCAL_WORLD_SIZE``, ``GROUP_WORLD_SIZE`` or an option of that kind.
+    """
+    asked = ((leaf, truth if leaf is formula else None) for formula, truth in path.literals for leaf in atoms(formula))
+    return any(_limits(leaf, truth) for leaf, truth in asked)
+
+
+def _limits(leaf: Formula, truth: bool | None) -> bool:
+    """``truth`` is None for a part of a condition that says nothing of it alone."""
+    kind, asked = leaf[:2]
+    if kind == "is":
+        return truth is not False and type(leaf[2]) is int and _in_common(asked)
+    if kind == "compared":  # that it is larger is no limit
+        return truth is not True and _in_common(asked)
+    return isinstance(asked, tuple) and asked[0] in ("compare", "equal") and all(map(_in_common, asked[-2:]))
+
+
+def _in_common(value: object) -> bool:
+    return isinstance(value, Obj) and value.atom.shared
 
 
 def _is_this_machine(address: Value) -> bool:

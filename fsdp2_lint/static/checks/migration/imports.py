@@ -10,7 +10,7 @@ from ....files.source import Sources
 from ....vocab.behaviour import FSDP2_IS_PUBLIC
 from ....vocab.events.migration import ApiUsed, Imported
 from ....vocab.finding import Edit, Fix, Moment, Site
-from ...frontend.gates import import_is_gated
+from ...frontend.gates import import_is_gated, is_conditional
 from ...frontend.module import Module
 from ...frontend.project import Project
 from ...frontend.torch_api import history_of_export
@@ -45,7 +45,7 @@ def imported_events(module: Module, project: Project) -> Iterator[Imported]:
         else:
             found = []
         if found:
-            allowed = gated(project, module, node) or _missing(module, project)
+            allowed = gated(project, module, node, of_module=True) or _missing(module, project)
             fix = _public_path(module, project, node)
             yield Imported(when=when, path=found[0][0], public=found[0][1], gated=allowed, fix=fix)
 
@@ -67,6 +67,6 @@ def _missing(module: Module, project: Project) -> bool:
     return oldest is not None and not FSDP2_IS_PUBLIC.of(oldest)
 
 
-def gated(project: Project, module: Module, node: nodes.NodeNG) -> bool:
-    """Does the import stand in a fallback, or under a condition (which may ask for a version)?"""
-    return any(isinstance(at, nodes.If) for at in node.node_ancestors()) or import_is_gated(project, module, node)
+def gated(project: Project, module: Module, node: nodes.NodeNG, *, of_module: bool = False) -> bool:
+    """Does the import stand in a fallback, or under a condition that may ask which torch there is?"""
+    return is_conditional(module, node) or import_is_gated(project, module, node, of_module=of_module)

@@ -9,12 +9,12 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
-from ...domain.values import NONE, ClassV, Const, Ext, Obj, Rank, Text, TupleV, Value
+from ...domain.values import NONE, SOME, ClassV, Const, Ext, Obj, Rank, Text, TupleV, Value
 from ...frontend.relevance import names_in
 from ...interpreter.expressions.own_values import own_of
 from ...libraries.torch.ranks.data import Drawn, Loader, Sampler
 from ...libraries.torch.ranks.seeds import differs
-from ..launch.machines import on_one_machine
+from ..launch.machines import may_be_one_machine, on_one_machine
 from ..shared.program import AtStep, Program
 from .alike import same_on_all_ranks
 from .data_sources import alike, code_varies, made_by_rank, made_of, origin_known, seeded_alike
@@ -183,16 +183,36 @@ class StaticBatch(AtStep[events.Called]):
             loader = obj.atom.state(Loader)
             for leaf in self.program.machine.objects(loader.sampler) if loader is not None else ():
                 sampler = leaf.atom.state(Sampler)
-                if sampler is None or sampler.rank != Rank("local"):
+                if sampler is None or not self._is_of_node(sampler.rank):
                     continue
                 if why := not_followed(self.program) or may_split(self.program, self.step):
                     return unknown(why)
                 if on_one_machine(self.program, self.step):
                     return self.program.excluded("the processes meet at localhost, so there is one node")
+                if why := self._other_rank(sampler.rank):
+                    return unknown(why)
+                if may_be_one_machine(sampler.made.guard):
+                    return unknown("a condition on the way may leave one node only")
                 if loader is not None and made_by_rank(self.program, loader.dataset):
                     return unknown("each node may have data of its own")
                 return yes(Place(sampler.made.when, "this sampler takes the rank on the node for the rank in the job"))
         return self.program.excluded("no sampler that was seen is given the rank on the node")
+
+    def _is_of_node(self, rank: Value) -> bool:
+        """Also an option that has it by default: a launcher gives all ranks of a job one command line."""
+        default = self.program.machine.libraries.default_of(rank) if isinstance(rank, Obj) else None
+        return Rank("local") in (rank, default)
+
+    def _other_rank(self, rank: Value) -> str:
+        """Why an option may be what was put in its place."""
+        machine = self.program.machine
+        if not isinstance(rank, Obj):
+            return ""
+        options = rank.atom.root
+        if who := next((who for held, who in machine.libraries.handed.items() if held.atom is options.atom), ""):
+            return f"{who} was handed the options of the command line"
+        written = machine.store.get((options, SOME)) is not None
+        return "an option that is not known by name is set" if written else ""
 
     def same_on_every_rank(self) -> Answer[Place]:
         """Does each rank read the same samples? Unknown where the loader or its data set was not followed."""

@@ -83,19 +83,24 @@ def part_of_job(group: Value | None) -> Value | None:
 @external("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.get_total_norm")
 def clip(machine: Machine, call: Call) -> Value:
     """Norms of gradients: a collective, and a use of what was accumulated."""
-    if (given := call.arg(0, "parameters")) is not None:
-        generators.consumed_by_call(machine, given, call.node, f"{call.name.rsplit('.', 1)[-1]}()")
-    if call.name.endswith("clip_grad_norm_"):
-        clipped(machine, call)
-    for leaf in machine.inside(call.arg(0, "parameters") or NONE):
+    given = call.arg(0, "parameters")
+    if given is None:
+        return unknown("the gradients' norm")
+    generators.consumed_by_call(machine, given, call.node, f"{call.name.rsplit('.', 1)[-1]}()")
+    return machine.over(given, lambda params: _clip(machine, call, params))
+
+
+def _clip(machine: Machine, call: Call, params: Value) -> Value:
+    """The same on one path: on another one it may be of another model."""
+    name = call.name.rsplit(".", 1)[-1]
+    if name == "clip_grad_norm_":
+        clipped(machine, call, params)
+    for leaf in machine.inside(params):
         if isinstance(leaf, (Params, ParamV)):
             for model in machine.objects(leaf.model):
-                name = call.name.rsplit(".", 1)[-1]
                 machine.emit(events.Collective(name=f"{name}()", group=None, sure=True), call.node, model)
             break
-    if given is not None:
-        return dtensors.clipped(machine, given, machine.site(call.node))
-    return unknown("the gradients' norm")
+    return dtensors.norm(machine, params, machine.site(call.node))
 
 
 @method("backward")

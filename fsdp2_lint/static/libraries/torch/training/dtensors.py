@@ -166,7 +166,7 @@ def arithmetic(op: str, left: Value, right: Value) -> Value:
     return some_number("arithmetic")
 
 
-def clipped(machine: Machine, given: Value, at: Site) -> Value:
+def norm(machine: Machine, given: Value, at: Site) -> Value:
     """The norm that clipping returns: partial in old versions of torch."""
     for leaf in machine.inside(given):
         if isinstance(leaf, Params):

@@ -66,8 +66,8 @@ def divide(machine: Machine, obj: Obj, call: Call) -> Value:
     return NONE
 
 
-def clipped(machine: Machine, call: Call) -> None:
-    """Without a bound it only computes the norm."""
+def clipped(machine: Machine, call: Call, params: Value) -> None:
+    """What one path clips. Without a bound it only computes the norm."""
     bound = call.arg(1, "max_norm")
     if (
         not machine.libraries.any_sharded
@@ -76,8 +76,7 @@ def clipped(machine: Machine, call: Call) -> None:
         and bound.qname in _INFINITE
     ):
         return
-    params = call.arg(0, "parameters")
-    held, _ = optim.holdings(machine, [params] if params is not None else [])
+    held, _ = optim.holdings(machine, [params])
     if held:
         by = call.name.rsplit(".", 1)[-1]
         machine.emit(events.Clipped(held=held, by=by, bound=bound), call.node, held[0].model)
@@ -85,5 +84,9 @@ def clipped(machine: Machine, call: Call) -> None:
 
 @external("torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grads_with_norm_")
 def clip_otherwise(machine: Machine, call: Call) -> Value:
-    clipped(machine, call)
-    return NONE
+    def clip(params: Value) -> Value:
+        clipped(machine, call, params)
+        return NONE
+
+    given = call.arg(0, "parameters")
+    return machine.over(given, clip) if given is not None else NONE
