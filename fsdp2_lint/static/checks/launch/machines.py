@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from ...domain import events
 from ...domain.events import AnyStep
 from ...domain.formulas import Formula, atoms
-from ...domain.guards import Guard
+from ...domain.path_conditions import PathCondition
 from ...domain.values import Const, Obj, Text, Value
 from ..shared.program import Program
 
@@ -29,7 +29,7 @@ def on_one_machine(program: Program, step: AnyStep) -> bool:
     return bool(given) and all(map(_is_this_machine, given))
 
 
-def may_be_one_machine(path: Guard) -> bool:
+def may_be_one_machine(path: PathCondition) -> bool:
     """Does this path hold a number that all processes have in common to another one, or under a limit?
 
     It may be that of the machines: ``WORLD_SIZE == LOCAL_WORLD_SIZE``, ``GROUP_WORLD_SIZE`` or an option of that kind.
