@@ -55,7 +55,7 @@ _CODE = re.compile(r"\bFSDP\d{3}\b")
 
 
 def write(folder: Path) -> None:
-    """All that a generator needs, into ``folder``: ``mkdocs.yml`` and ``docs/``."""
+    """All that a generator needs, into ``folder``: ``mkdocs.yml``, ``docs/`` and what is changed of the theme."""
     docs = folder / "docs"
     shutil.rmtree(docs, ignore_errors=True)
     shutil.copytree(ROOT / "docs", docs)
@@ -67,6 +67,8 @@ def write(folder: Path) -> None:
         own = f"{FOLDER}{name}.md"
         (docs / own).write_text(linked(examples(with_whole_programs(text)), "", own), encoding="utf-8")
     config = configuration()
+    theme = config["theme"]["custom_dir"]
+    shutil.copytree(ROOT / theme, folder / theme, dirs_exist_ok=True)
     (docs / ID.removeprefix(config["site_url"])).write_text(json.dumps(schema(), indent=2))  # editors fetch it there
     (folder / "mkdocs.yml").write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
 

@@ -67,7 +67,6 @@ def _character(pattern: str, at: int) -> tuple[str, int]:
 Part = Callable[[str], object]  # does it fit one name?
 _LONGEST = 1000  # no file system has names of so many characters
 _NO_SPACE = re.compile(r"(?<!\\)[ ]+\Z")
-_BEGUN = re.compile(r"([^*?\[\\]*[^*?\[\\/])\*{2,}(?:/|\Z)")
 _SPECIAL = re.compile(r"[*?\[\\/]")
 
 
@@ -94,18 +93,11 @@ class _Line:
         self._of_folders = pattern.endswith("/")
         pattern = pattern.removesuffix("/")
         self._of_names = "/" not in pattern
-        pattern = pattern.removeprefix("/")
-        # git takes off what stands before the first wildcard, and so finds ``**`` of ``/a**`` at the beginning
-        begun = None if self._of_names else _BEGUN.match(pattern)
-        self._before = begun[1] if begun is not None else ""
-        self._blocks = _blocks([*_parts(pattern[len(self._before) :])])
+        self._blocks = _blocks([*_parts(pattern.removeprefix("/"))])
 
     def fits(self, names: Sequence[str], folder: bool) -> bool:
         if self._of_folders and not folder:
             return False
-        if self._before:
-            path = "/".join(names)
-            return path.startswith(self._before) and _fit(self._blocks, path[len(self._before) :].split("/"))
         return _fit(self._blocks, names[-1:] if self._of_names else names)
 
 
@@ -165,7 +157,10 @@ def _nothing(name: str) -> bool:
 
 
 def _parts(pattern: str) -> Iterator[Part | None]:
-    """What fits each name of a path; None for ``**``. ValueError for what never fits anything."""
+    """What fits each name of a path; None for ``**``, alone in its name: that of ``a**`` is like one asterisk.
+
+    ValueError for what never fits anything.
+    """
     at = start = 0
     tokens: list[str | None] = []  # expressions for one character each, and None for an asterisk
     while at < len(pattern):

@@ -31,6 +31,12 @@ class Site:
     def __str__(self) -> str:
         return f"{self.path}:{self.row}"
 
+    def within(self, other: Site) -> bool:
+        """Is it a part of that stretch of source, or the same?"""
+        start, end = (self.row, self.column), (self.end_row, self.end_column)
+        same_text = (self.path, self.cell) == (other.path, other.cell)
+        return same_text and (other.row, other.column) <= start and end <= (other.end_row, other.end_column)
+
 
 @dataclass(frozen=True, slots=True)
 class Moment:

@@ -109,11 +109,19 @@ class Optimizer(Labelled, Protocol):
         """Does it fail on sharded parameters? yes: Place where they were sharded, and what it does, in words."""
 
 
+@dataclass(frozen=True, slots=True)
+class Shards:
+    """A part of what is written that holds only this rank's shard, in words; and where that was read, if elsewhere."""
+
+    words: str
+    read_at: Site | None = None
+
+
 class Payload(Protocol):
     """What is written to or read from a file."""
 
-    def shards(self) -> Many[str]:
-        """The parts of it that hold only this rank's shard, in words."""
+    def shards(self) -> Many[Shards]:
+        """The parts of it that hold only this rank's shard."""
 
     def path_per_rank(self) -> Answer[object]:
         """Does every rank use a file of its own?"""

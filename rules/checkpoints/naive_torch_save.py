@@ -23,18 +23,21 @@ class NaiveTorchSave(Rule):
         if not shards:
             return
         own_file = event.payload.path_per_rank()
-        what = " and ".join(shards)
+        what = " and ".join(part.words for part in shards)
+        read = [(part.read_at, "read here, as shards") for part in shards if part.read_at is not None]
         if event.raises:
             yield self.found(
                 event.when,
                 f"{event.by} gets {what}: it cannot read the memory of a DTensor, and raises",
                 "nothing is written here",
+                *read,
             )
         elif own_file.surely:
             yield self.found(
                 event.when,
                 f"{event.by} writes {what}: one file per rank, readable only at this world size",
                 "each file holds this rank's shards only",
+                *read,
                 severity=Severity.WARNING,
             )
         elif own_file.possibly:
@@ -42,6 +45,7 @@ class NaiveTorchSave(Rule):
                 event.when,
                 f"{event.by} writes {what}: a file has one rank's shards only, even if each rank writes its own",
                 "the file holds this rank's shards only",
+                *read,
                 severity=Severity.WARNING,
             )
         else:
@@ -49,4 +53,5 @@ class NaiveTorchSave(Rule):
                 event.when,
                 f"{event.by} writes {what}: only this rank's shards reach the file",
                 "the other ranks' shards are lost",
+                *read,
             )

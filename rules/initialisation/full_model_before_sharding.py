@@ -21,7 +21,8 @@ class FullModelBeforeSharding(Rule):
             return
         yield self.found(
             event.when,
-            f"each GPU holds all of {event.model.label} before fully_shard leaves it a part",
+            f"each GPU holds all of {moved.what.model} before fully_shard leaves it a part",
             "sharding begins here, with the whole model on the GPU",
             (moved.what.when, moved.what.words),
+            cause=moved.what.when.at,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import warnings
@@ -61,6 +62,9 @@ def walked(
         ("[z-b].py", ["a.py", "legacy/a.py", "pkg/a.py", "pkg/legacy/a.py"]),
         ("[a-c].py", []),
         ("[", ["a.py", "legacy/a.py", "pkg/a.py", "pkg/legacy/a.py"]),
+        ("/p**\n!*/", ["a.py", "legacy/a.py", "pkg/a.py", "pkg/legacy/a.py"]),
+        ("/p**/a.py", ["a.py", "legacy/a.py", "pkg/legacy/a.py"]),
+        ("/**/a.py\n!/pkg/**", ["pkg/a.py", "pkg/legacy/a.py"]),
     ],
 )
 def test_patterns_are_those_of_gitignore(tree: Tree, pattern: str, left: list[str]) -> None:
@@ -177,14 +181,17 @@ LINES = st.lists(
     ),
     max_size=4,
 )
+# Where ``**`` follows other characters, git 2.39 lets it stand for folders too, if what comes before has no wildcard.
+# The documentation says that it is a regular asterisk, and so does git 2.55.
+_AS_FOLDERS = re.compile(r"!?[^*?\[\\]*[^*?\[\\/!]\*\*+( |/|\Z)")
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 @settings(max_examples=80, deadline=None)
 @given(LINES, LINES)
-@example([], ["?", "/a**", "!*/"])
-@example(["/a**/b.py", "c/a**"], ["/a**/c"])
+@example(["/b/**", "!/b/c/**"], ["/[ab]**", "!*/"])
 def test_git_says_the_same(tmp_path_factory: pytest.TempPathFactory, outer: list[str], inner: list[str]) -> None:
+    outer, inner = ([line for line in lines if not _AS_FOLDERS.match(line)] for lines in (outer, inner))
     root = tmp_path_factory.mktemp("repository")
     subprocess.run(["git", "init", "--quiet", str(root)], check=True)
     for name in ("a.py", "b/a.py", "b/c/a.py", "b/ab/b.py", "ab/b.py", "c/ab/c.py"):

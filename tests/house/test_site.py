@@ -119,6 +119,13 @@ def test_links_lead_somewhere_and_nothing_is_loaded_from_elsewhere(site: Path) -
 
 
 @pytest.mark.site
+def test_each_page_links_to_the_repository_and_asks_nothing_of_it(site: Path) -> None:
+    for name, page in html(site):
+        assert CONFIG["repo_url"] in page.links, name
+        assert 'data-md-component="source"' not in (site / name).read_text("utf-8"), f"{name} asks GitHub's API"
+
+
+@pytest.mark.site
 def test_the_search_leaves_out_examples(site: Path) -> None:
     """All of them repeat one small model."""
     found = json.loads((site / "search.json").read_text(encoding="utf-8"))["items"]

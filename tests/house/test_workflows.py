@@ -129,6 +129,8 @@ def test_the_package_says_where_things_are() -> None:
     table = PYPROJECT.split("[project.urls]\n")[1].split("\n[")[0]
     urls = dict(re.findall(r'^(\w+) = "(https://\S+)"$', table, re.MULTILINE))
     assert {"Homepage", "Documentation", "Source", "Issues", "Changelog"} <= {*urls}
-    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["site_url"]
+    config = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    site = config["site_url"]
     assert urls["Homepage"] == site and urls["Documentation"].startswith(site)
+    assert urls["Source"] == config["repo_url"], "each page of the site links to it"
     assert urls["Changelog"].removeprefix(f"{urls['Source']}/blob/main/") == "CHANGELOG.md"

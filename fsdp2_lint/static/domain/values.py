@@ -288,7 +288,7 @@ class StateDict:
 
     ``rank0``: full dicts that are moved to the CPU are empty on all ranks but the first. ``prefixed``: where the
     wrapper is put on whose name is in its keys. ``numbered``: an optimizer's own, whose parameters have no names;
-    None where it may be one.
+    None where it may be one. ``made``: by which call. Two calls between which nothing happens give the same.
     """
 
     what: str
@@ -298,6 +298,7 @@ class StateDict:
     rank0: bool = False
     prefixed: Moment | None = None
     numbered: bool | None = False
+    made: Site | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,8 +58,9 @@ def adapter_state(machine: Machine, call: Call) -> Value:
     if given is not None and given != NONE:
         return given
     models = [inside(machine, leaf) for leaf in machine.objects(call.arg(0, "model"))]
-    known = len(models) == 1
-    return StateDict("model", models[0], machine.now, numbered=False) if known else unknown("an adapter's state dict")
+    if len(models) != 1:
+        return unknown("an adapter's state dict")
+    return StateDict("model", models[0], machine.now, numbered=False, made=machine.site(call.node))
 
 
 def inside(machine: Machine, model: Obj) -> Obj:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer, Many
@@ -41,11 +42,18 @@ class Offloaded(Event):  # a group is sharded with CPUOffloadPolicy; S R P
     unit: Unit
 
 
+@dataclass(frozen=True, slots=True)
+class MovedWhole(Place):
+    """Where a model came to lie on a GPU, how, in words, and its name, or that of a larger one that holds it."""
+
+    model: str = ""
+
+
 class Placement(Labelled, Protocol):
     """A model as the first ``fully_shard`` on it finds it."""
 
-    def moved_whole(self) -> Answer[Place]:
-        """Do all of its parameters lie on a GPU, not cut? yes: Place of the move, and how, in words."""
+    def moved_whole(self) -> Answer[MovedWhole]:
+        """Do all of its parameters lie on a GPU, not cut?"""
 
     def known_small(self) -> Answer[object]:
         """Are they known to take less than a GiB? What the analysis cannot count is not."""

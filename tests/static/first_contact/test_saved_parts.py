@@ -131,3 +131,25 @@ def test_whole_tensors_and_settings_are_no_shards(made: str) -> None:
 @pytest.mark.parametrize("made", SHARDS.values(), ids=SHARDS)
 def test_shards_are_found(made: str) -> None:
     assert "FSDP701" in saved(made)
+
+
+@pytest.mark.parametrize(
+    ("made", "read"),
+    [
+        ("held = model.state_dict()", ["model.state_dict()"]),
+        ("held = optimizer.state_dict()", ["optimizer.state_dict()"]),
+        ("held = {'model': model.state_dict(), 'optimizer': optimizer.state_dict()}", ["model.st", "optimizer.st"]),
+        ("held = get_model_state_dict(model)", ["get_model_state_dict(model)"]),
+        ("held = {'step': 1, **{k: v.cpu() for k, v in model.state_dict().items()}}", ["model.state_dict()"]),
+        ("held = dict(model.named_parameters())", []),  # tensors that the model has anyhow
+        ("torch.save(optimizer.state_dict(), 'optimizer.pt'); held = None", []),  # the finding stands there
+    ],
+)
+def test_a_finding_shows_where_the_shards_were_read(made: str, read: list[str]) -> None:
+    lines = (SHARDED, "optimizer = torch.optim.AdamW(model.parameters())", made, "torch.save(held, 'model.pt')")
+    program = main("\n".join(lines), BEFORE)
+    (found,) = [each for each in analyse(program).result.findings if each.code == "FSDP701"]
+    texts = program.splitlines()
+    shown = [texts[label.site.row - 1][label.site.column - 1 :] for label in found.related]
+    assert len(shown) == len(read)
+    assert all(text.startswith(start) for text, start in zip(shown, read))

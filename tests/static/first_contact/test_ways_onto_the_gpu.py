@@ -116,6 +116,27 @@ def test_what_holds_it_is_moved(made: str, word: str) -> None:
     assert analyse(main(body, "import diffusers\n" + NET + HOLDERS)).verdicts("FSDP206") == {word}
 
 
+MOVED = "model = Large(); model.cuda()\n"
+BLOCKS = "for block in model.blocks:\n    fully_shard(block)\n"
+
+
+@pytest.mark.parametrize(
+    ("made", "name"),
+    [
+        (MOVED + BLOCKS, "Large"),  # the root is forgotten, but it is what was moved
+        (MOVED + "for part in (*model.blocks, model.head):\n    fully_shard(part)\n", "Large"),
+        (MOVED + "fully_shard(model.head)\n" + BLOCKS + "fully_shard(model.blocks)\n", "Large"),
+        ("model = Holder(Large()).cuda().inner\n" + BLOCKS + "fully_shard(model)\n", "Large"),  # all that is sharded
+        ("model = Holder(nn.Linear(32768, 32768)).cuda()\nfully_shard(model.inner)\n", "Linear"),
+        ("model = Large(n=1)\nmodel.head.cuda()\nfully_shard(model.head)\nfully_shard(model)\n", None),
+    ],
+)
+def test_what_was_moved_is_called_by_its_name_and_reported_once(made: str, name: str | None) -> None:
+    found = [each for each in analyse(main(made, NET + HOLDERS)).result.findings if each.code == "FSDP206"]
+    expected = [] if name is None else [f"each GPU holds all of {name} before fully_shard leaves it a part"]
+    assert [each.message.partition(" (here and at")[0] for each in found] == expected
+
+
 def test_layers_say_their_dtype() -> None:
     assert verdict("FSDP501", "model = Large(dtype=torch.bfloat16)") == "violated"
     assert verdict("FSDP501", "model = Large(dtype=torch.float32)") == "upheld"

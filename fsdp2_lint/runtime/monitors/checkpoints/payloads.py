@@ -16,6 +16,7 @@ from torch.optim import Optimizer
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.behaviour import Behaviour
 from ....vocab.finding import Moment, Place, Site
+from ....vocab.objects import Shards
 from ... import adapter
 from ...closure import looked
 from ...ledger import Ledger
@@ -71,7 +72,7 @@ class RuntimePayload:
     planned: bool = False  # by a planner of the job's own
     ledger: Ledger | None = None  # where what is written may hold parts of parameters that are no DTensors any more
 
-    def shards(self) -> Many[str]:
+    def shards(self) -> Many[Shards]:
         parts = LocalParts(self.ledger) if self.ledger is not None else None
         held = local = 0
         for each in tensors_in(self.value):
@@ -122,9 +123,9 @@ class RuntimePayload:
         return looked("there is something to load into")
 
 
-def _counted(count: int, what: str) -> list[str]:
+def _counted(count: int, what: str) -> list[Shards]:
     kind, _, rest = what.partition(" of ")
-    return [f"{count} {kind}{'s' if count > 1 else ''}{' of ' + rest if rest else ''}"] if count else []
+    return [Shards(f"{count} {kind}{'s' if count > 1 else ''}{' of ' + rest if rest else ''}")] if count else []
 
 
 @dataclass(frozen=True, slots=True)

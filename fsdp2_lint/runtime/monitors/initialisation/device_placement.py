@@ -10,6 +10,7 @@ from torch import nn
 from torch.distributed.fsdp import CPUOffloadPolicy
 
 from ....vocab.answers import Answer, unknown, yes
+from ....vocab.events.sharding import MovedWhole
 from ....vocab.finding import Moment, Place
 from ... import adapter
 from ...closure import looked
@@ -62,7 +63,7 @@ def backends() -> dict[str, str] | None:
 class RuntimePlacement(OfShardings):
     """A model by what its shardings found."""
 
-    def moved_whole(self) -> Answer[Place]:
+    def moved_whole(self) -> Answer[MovedWhole]:
         """All parameters came in on the GPU, and it held as much when the first of them was cut."""
         if adapter.is_rehearsed():
             return unknown("a rehearsal on CPUs does not tell which tensors would be on the GPU")
@@ -71,7 +72,7 @@ class RuntimePlacement(OfShardings):
         if not on_gpu or elsewhere or self.shardings[0].arrived[2] < on_gpu:
             return looked("the devices of its parameters were read")
         words = f"its parameters take {on_gpu / GIB:.1f} GiB, and each rank had all of them on its GPU"
-        return yes(Place(self.shardings[0].when, words))
+        return yes(MovedWhole(self.shardings[0].when, words, self.label))
 
     def known_small(self) -> Answer[object]:
         counted = 2 if adapter.is_rehearsed() else 1

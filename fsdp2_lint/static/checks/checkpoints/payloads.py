@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
-from ....vocab.finding import Place
+from ....vocab.finding import Place, Site
+from ....vocab.objects import Shards
 from ...domain import events
 from ...domain.events import AnyStep
 from ...domain.formulas import LARGE, atoms
@@ -29,9 +30,8 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
         with self.program.machine.on_path(self.step.guard):
             return list(self.program.machine.leaves(self.step.what.payload))
 
-    def shards(self) -> Many[str]:
-        """In words, each part that holds only this rank's shard."""
-        found: dict[str, PathCondition] = {}
+    def shards(self) -> Many[Shards]:
+        found: dict[str, tuple[PathCondition, Shards]] = {}
         if self._in_memory():
             return many((), unknown("what becomes of the buffer in memory is not known"))
         why = self.program.open_why
@@ -67,9 +67,15 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
                 continue
             if words and (doubt := unproven(self.program, guard) or on_path(self.program, guard, self.step.index)):
                 why, words = why or doubt, ""
-            if words and all(guard.compatible(path) for path in found.values()):  # what one run has together
-                found[words] = guard
-        return many(found, unknown(why) if why else self.all_parts())
+            if words and all(guard.compatible(path) for path, _ in found.values()):  # what one run has together
+                found.setdefault(words, (guard, Shards(words, self._read_at(leaf))))
+        return many([part for _, part in found.values()], unknown(why) if why else self.all_parts())
+
+    def _read_at(self, leaf: Value) -> Site | None:
+        """Where the state dict was asked for, if that is no part of the call that writes it."""
+        state = leaf.of if isinstance(leaf, StateTensor) else leaf
+        made = state.made if isinstance(state, StateDict) else None
+        return None if made is None or made.within(self.step.when.at) else made
 
     def _of_one_rank(self) -> bool:
         """Is it for the writer to gather, which no writer can on one rank alone?"""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
+from ....vocab.events.sharding import MovedWhole
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import Step
@@ -77,7 +78,7 @@ def offloaded(program: Program, step: Step[events.Sharded]) -> PathCondition | N
 class StaticPlacement(OfStep[events.Sharded]):
     """A model just before ``step`` shards it, or the first part of it."""
 
-    def moved_whole(self) -> Answer[Place]:
+    def moved_whole(self) -> Answer[MovedWhole]:
         groups = [step for step in self.program.trace.of(events.ProcessGroup) if step.precedes(self.step)]
         if groups and all(step.what.world_size == Const(1) for step in groups):
             return self.program.excluded("the process group has one process, which keeps all of it")
@@ -92,7 +93,8 @@ class StaticPlacement(OfStep[events.Sharded]):
                     return unknown(f"whether {moved.when.at} moves {self.label} too is not known")
                 if any(self.program.touches(self.obj, hollow) for hollow in self._on_meta()):
                     return unknown(f"whether {self.label} has memory at all is not known")
-                return yes(Place(moved.when, "all of it is moved to the GPU here"))
+                model = self.program.label(self._called(moved.subject))
+                return yes(MovedWhole(moved.when, "all of it is moved to the GPU here", model))
         return self._filled_on_gpu() or self._moved_in_parts()
 
     def _moves(self, moved: Step[events.Moved], part: Obj) -> bool:
@@ -102,10 +104,20 @@ class StaticPlacement(OfStep[events.Sharded]):
             return self.program.was_part(part, moved.subject, moved)
         return relation is Relation.SAME
 
+    def _called(self, moved: Obj) -> Obj:
+        """What of it a reader would name: all that is moved, where its parts are sharded one by one."""
+        parts = (part for _, part in self.program.units(moved, Relation.CONTAINS))
+        alone = not self._is_one_of_many() and all(self.program.related(part, self.obj) for part in parts)
+        return self.obj if alone else moved
+
+    def _is_one_of_many(self) -> bool:
+        _, where = self.program.machine.parents.get(self.obj, (None, None))
+        return is_each(where)
+
     def _is_module(self, subject: Obj) -> bool:
         return self.program.relation(subject, self.obj) is Relation.SAME or bool(subject.atom.module)
 
-    def _filled_on_gpu(self) -> Answer[Place]:
+    def _filled_on_gpu(self) -> Answer[MovedWhole]:
         """Does it get its memory on the GPU? Unknown where tensors that a load brings take the place of its own."""
         for emptied in self.program.trace.of(events.Emptied, before=self.step):
             if self.program.relation(emptied.subject, self.obj) is not Relation.SAME:
@@ -113,7 +125,7 @@ class StaticPlacement(OfStep[events.Sharded]):
             if not emptied.what.to:
                 return unknown(f"on which device {emptied.when.at} puts {self.label} is not known")
             if emptied.what.to == "cuda":
-                return yes(Place(emptied.when, "all of it gets memory on the GPU here"))
+                return yes(MovedWhole(emptied.when, "all of it gets memory on the GPU here", self.label))
         for load in self.program.trace.of(events.Loaded, before=self.step):
             if load.what.assign and self.program.touches(load.subject, self.obj):
                 return unknown(
@@ -121,7 +133,7 @@ class StaticPlacement(OfStep[events.Sharded]):
                 )
         return self.program.nothing(self.obj, events.Moved, before=self.step)
 
-    def _moved_in_parts(self) -> Answer[Place]:
+    def _moved_in_parts(self) -> Answer[MovedWhole]:
         """Are all its layers moved, one by one, before any of them is sharded?"""
         there = ("cuda", events.SOMEWHERE)
         moves = [step for step in self.program.trace.of(events.Moved, before=self.step) if step.what.to in there]
@@ -133,7 +145,7 @@ class StaticPlacement(OfStep[events.Sharded]):
         sure = [step for step in moves if step.what.to == "cuda"]
         left = [layer for layer in layers if not any(self._moves(step, layer) for step in sure)]
         if not left:
-            return yes(Place(sure[-1].when, "the last part of it is moved to the GPU here"))
+            return yes(MovedWhole(sure[-1].when, "the last part of it is moved to the GPU here", self.label))
         if not all(any(self.program.touches(step.subject, layer) for step in moves) for layer in left):
             return self.program.nothing(self.obj, events.Moved, before=self.step)
         return unknown(f"whether {moves[-1].when.at} moves the last part of {self.label} is not known")
@@ -166,8 +178,7 @@ class StaticPlacement(OfStep[events.Sharded]):
 
     def _moved_together(self) -> int:
         """How many like this one lie on the GPU: of blocks that were moved as parts of a model, all."""
-        _, where = self.program.machine.parents.get(self.obj, (None, None))
-        if not is_each(where):
+        if not self._is_one_of_many():
             return 1
         moves = [moved for moved in self.program.trace.of(events.Moved, before=self.step) if moved.what.to == "cuda"]
         with_others = any(

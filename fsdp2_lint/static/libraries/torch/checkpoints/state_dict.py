@@ -70,7 +70,8 @@ _NO_OPTIMIZERS = ("torch.optim.lr_scheduler.", "torch.amp.", "torch.cuda.amp.", 
 def state_dict(machine: Machine, obj: Obj, call: Call) -> Value:
     what = "optimizer" if obj in machine.libraries.optimizers else "model"
     wrapped = prefixed(machine, obj, call) if what == "model" else None
-    return StateDict(what, obj, machine.now, prefixed=wrapped, numbered=_numbered(machine, obj))
+    made = machine.site(call.node)
+    return StateDict(what, obj, machine.now, prefixed=wrapped, numbered=_numbered(machine, obj), made=made)
 
 
 def _numbered(machine: Machine, obj: Obj) -> bool | None:
@@ -116,8 +117,9 @@ def get_state_dict(machine: Machine, call: Call) -> Value:
         machine.emit(events.Collective(name=f"{name}()", group=None, sure=full is True), call.node, first)
     options = machine.alternatives(call.arg(None, "options") or NONE)
     rank0 = full is True and all(option(leaf, "cpu_offload") is True for _, leaf in options)
-    of_model = StateDict("model", model, machine.now, full, rank0)
-    of_optimizer = StateDict("optimizer", optimizers, machine.now, full, rank0)
+    made = machine.site(call.node)
+    of_model = StateDict("model", model, machine.now, full, rank0, made=made)
+    of_optimizer = StateDict("optimizer", optimizers, machine.now, full, rank0, made=made)
     if name == "get_state_dict":
         return TupleV((of_model, of_optimizer))
     return of_model if name == "get_model_state_dict" else of_optimizer
