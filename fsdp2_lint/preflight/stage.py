@@ -55,7 +55,9 @@ class _Rank:
 
     def __init__(self, part: Part, program: Program, world: World) -> None:
         asked, place = part.asked, part.place
-        options = Options(asked.steps, "report", asked.select, asked.ignore, stall_after=0, analysis="P")
+        options = Options(
+            asked.steps, "report", asked.select, asked.ignore, stall_after=0, analysis="P", target=asked.target
+        )
         about = {"rehearsed": list(part.ranks), "depth": asked.depth, "per_node": place.local_world_size}
         self._watch = Watch(Plan(program, options, part.folder, live=False, about=about))
         self._session = self._watch.session
