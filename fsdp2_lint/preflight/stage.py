@@ -154,6 +154,7 @@ class _Rank:
         self._over = True
         for limit in self._world.limits:
             self._limit(limit)
+        self._session.file.write("axes", ranks=list(self._world.groups.along_axes))
         if self._memory is not None and self._told:
             self._memory.end()
             self._session.file.write("memory", memory=as_json(self._memory.profile()))
