@@ -88,6 +88,7 @@ def preflight(**given: Any) -> int:
     options = JobOptions.of(given)
     with refused():
         refuse_odd_jobs(os.environ)
+        target = settings(os.getcwd()).target_torch
     scripts = _scripts(given)
     asked = Asked(
         given["depth"],
@@ -97,6 +98,7 @@ def preflight(**given: Any) -> int:
         options.select,
         options.ignore,
         given["stall_after"],
+        target,
     )
     pages = list(_pages(given["json"], given["html"]))
     if pages and len(scripts) > 1:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from ..vocab.target import Version
+
 Depth = Literal["plan", "step", "real"]
 
 
@@ -61,7 +63,8 @@ class Script:
 class Asked:
     """How far to go, and what to look for. ``ranks``: the ones to play; none: one of each kind.
 
-    ``patience``: seconds in which nothing happens until a rank is given up; 0: it never is.
+    ``patience``: seconds in which nothing happens until a rank is given up; 0: it never is. ``target``: the torch that
+    the job is to run on; None: the one that is installed.
     """
 
     depth: Depth = "step"
@@ -71,11 +74,12 @@ class Asked:
     select: tuple[str, ...] = ("FSDP",)
     ignore: tuple[str, ...] = ()
     patience: float = 600.0
+    target: Version | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """``ranks``: all that are played. ``token``: what the processes of one rehearsal have in common."""
+    """``ranks``: all that are played, as far as that is known yet. ``token``: what its processes share."""
 
     script: Script
     asked: Asked

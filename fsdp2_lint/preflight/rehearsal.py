@@ -7,12 +7,14 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from multiprocessing import util
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from ..report.rank_file import rank_files, records
 from .attending import attend, leave_last_words
 from .part import Asked, Part, Place, Script
 
@@ -23,13 +25,23 @@ def chosen_ranks(world_size: int, per_node: int) -> tuple[int, ...]:
 
     Scripts ask for rank 0, for the first GPU of a node, for the last rank, and meshes put neighbours and the same GPU
     of all nodes into groups: each of these ranks shares a group with another one of them, so that the two can be
-    compared. The number does not grow with the world.
+    compared. The number does not grow with the world. What the meshes of the job are is known when the first rank has
+    been rehearsed: :func:`with_axes` adds to these.
     """
     if world_size < 1 or per_node < 1:
         raise ValueError("a job has at least one rank, and a node at least one GPU")
     middle = world_size // 2 // per_node * per_node or world_size // 2
     wanted = {0, 1, per_node, middle, world_size - 1}
     return tuple(sorted(rank for rank in wanted if rank < world_size))
+
+
+MOST_RANKS = 8  # of one job: each is a process, one after the other
+
+
+def with_axes(ranks: Sequence[int], along: Iterable[int]) -> tuple[int, ...]:
+    """With the first rank along each axis of a mesh, of the axes that come first."""
+    new = [rank for rank in dict.fromkeys(along) if rank not in ranks]
+    return tuple(sorted([*ranks, *new[: max(0, MOST_RANKS - len(ranks))]]))
 
 
 # Imported once, where processes can be forked: torch, and its compiler, which the first hook of FSDP2 needs.
@@ -44,16 +56,26 @@ def rehearse(script: Script, asked: Asked, world_sizes: Sequence[int], folder: P
 
 def _of_size(script: Script, asked: Asked, size: int, folder: Path) -> Path:
     per_node = min(asked.per_node, size)
-    ranks = tuple(rank for rank in asked.ranks if rank < size) or chosen_ranks(size, per_node)
+    named = tuple(rank for rank in asked.ranks if rank < size)
+    ranks = named or chosen_ranks(size, per_node)
     token = uuid4().hex
-    parts = [Part(script, asked, Place(rank, size, per_node), ranks, folder, token) for rank in ranks]
-    parts[0].sent.mkdir(parents=True, exist_ok=True)
+    first = Part(script, asked, Place(ranks[0], size, per_node), ranks, folder, token)
+    first.sent.mkdir(parents=True, exist_ok=True)
     try:
-        for number, part in enumerate(parts):
-            _run(part, shown=number == 0)
+        _run(first, shown=True)
+        if not named:
+            ranks = with_axes(ranks, _along_axes(first))
+        for rank in ranks[1:]:
+            _run(replace(first, place=Place(rank, size, per_node), ranks=ranks), shown=False)
     finally:
-        shutil.rmtree(parts[0].sent, ignore_errors=True)
+        shutil.rmtree(first.sent, ignore_errors=True)
     return folder
+
+
+def _along_axes(first: Part) -> Iterator[int]:
+    """What the first rank says of its meshes; nothing where it wrote no report."""
+    for path in rank_files(first.folder):
+        yield from (rank for each in records(path) if each["record"] == "axes" for rank in each["ranks"])
 
 
 def _run(part: Part, *, shown: bool) -> None:

@@ -55,7 +55,9 @@ class _Rank:
 
     def __init__(self, part: Part, program: Program, world: World) -> None:
         asked, place = part.asked, part.place
-        options = Options(asked.steps, "report", asked.select, asked.ignore, stall_after=0, analysis="P")
+        options = Options(
+            asked.steps, "report", asked.select, asked.ignore, stall_after=0, analysis="P", target=asked.target
+        )
         about = {"rehearsed": list(part.ranks), "depth": asked.depth, "per_node": place.local_world_size}
         self._watch = Watch(Plan(program, options, part.folder, live=False, about=about))
         self._session = self._watch.session
@@ -152,6 +154,7 @@ class _Rank:
         self._over = True
         for limit in self._world.limits:
             self._limit(limit)
+        self._session.file.write("axes", ranks=list(self._world.groups.along_axes))
         if self._memory is not None and self._told:
             self._memory.end()
             self._session.file.write("memory", memory=as_json(self._memory.profile()))

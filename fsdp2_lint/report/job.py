@@ -136,7 +136,7 @@ def _origin(part: Generation) -> Origin:
 
 def _rehearsed(part: Generation) -> tuple[int, ...]:
     """The ranks that were to be rehearsed; none in a job whose ranks were all there."""
-    return next((tuple(each.start["rehearsed"]) for each in part.members if "rehearsed" in each.start), ())
+    return tuple(sorted({rank for each in part.members for rank in each.start.get("rehearsed", ())}))
 
 
 def _say_rivals(report: JobReport, run: Run) -> None:

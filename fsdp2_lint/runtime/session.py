@@ -27,7 +27,7 @@ from ..vocab.events.base import Event
 from ..vocab.facts import Fact
 from ..vocab.finding import Finding, Moment, Observed
 from ..vocab.rule import Dispatcher, ModelKey, Verdict, agree, for_target
-from ..vocab.target import parse
+from ..vocab.target import Version, parse
 from . import adapter
 from .agreement.exchange import Meeting, meet
 from .agreement.sequence import Sequence
@@ -54,6 +54,7 @@ class Options:
     """``steps``: optimizer steps to watch, 0 for all. ``stall_after``: seconds that ranks may wait; 0: for ever.
 
     ``watch``: follow the collectives of the ranks to the end of the job. ``analysis``: R is a job, P its rehearsal.
+    ``target``: the torch that the rules speak for; None: the one that runs.
     """
 
     steps: int = 3
@@ -63,6 +64,7 @@ class Options:
     stall_after: float = 10.0
     watch: bool = True
     analysis: Literal["R", "P"] = "R"
+    target: Version | None = None
 
 
 class Session:
@@ -70,8 +72,8 @@ class Session:
 
     def __init__(self, file: RankFile | None, options: Options, about: Mapping[str, object] = {}) -> None:
         rules, self.selection = registry.select(registry.rules(), options.select, options.ignore)
-        running = parse(torch.__version__)
-        self.rules = for_target((rule for rule in rules if options.analysis in rule.judged_by), running)
+        target = options.target or parse(torch.__version__)
+        self.rules = for_target((rule for rule in rules if options.analysis in rule.judged_by), target)
         self.options = options
         self.file = file or Unwritten()
         self.facts: list[Fact] = []

@@ -10,7 +10,7 @@ class KnownDefectOfTarget(Rule):
     code = "FSDP910"
     summary = "the program meets a known defect of the torch that it is to run on"
     severity = Severity.WARNING
-    judged_by = "S"
+    judged_by = "SP"
     help = "take a torch in which it is fixed, or change the program as the message says"
 
     def possible(self, event: DefectPossible) -> Outcomes:

@@ -6,6 +6,7 @@ Here programs that need CUDA and NCCL run too. Most are slow.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ import pytest
 pytest.importorskip("torch")
 
 from fsdp2_lint.catalogue import registry
+from fsdp2_lint.static.frontend.pins import pinned_torch
 from fsdp2_lint.vocab.rule import Rule
 from tests.pages.harness import Mark, Program, marks, programs
-from tests.preflight.rehearsals import rehearsed
+from tests.preflight.rehearsals import REAL, rehearsed
 from tests.runtime.jobs import marks_of
 
 pytestmark = pytest.mark.torchrun
@@ -50,8 +52,10 @@ def test_program(program: Program, tmp_path: Path) -> None:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    size = 4 if "get_world_size() // 2" in str(program.files) else 2
-    report = rehearsed(tmp_path / "train.py", tmp_path / "report", size=size)
+    text = str(program.files)
+    size = 8 if "(2, 4)" in text else 4 if "get_world_size() // 2" in text else 2
+    asked = replace(REAL, target=pinned_torch(tmp_path))  # as if the settings said so
+    report = rehearsed(tmp_path / "train.py", tmp_path / "report", size=size, asked=asked)
     if any("ModuleNotFoundError" in stop.why for stop in report.stopped.values()):
         pytest.skip("needs a library that the tests do not install")
     marked = {mark for mark in marks(program.files) if "P" in RULES[mark.code].judged_by}

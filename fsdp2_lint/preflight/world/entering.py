@@ -24,6 +24,7 @@ from .objects import Objects, exchange_objects
 from .place import Depth, Limit, Limits, Place, Told
 from .sharding import cut_for_one_rank
 from .shared import Shared
+from .unfreezing import Unfreezing
 from .written import MetaModel
 
 
@@ -39,6 +40,7 @@ class World:
         self.shared = Shared(shared)
         self.objects = Objects(self.said, self.shared)
         self.hollow = MetaModel()
+        self.unfreezing = Unfreezing()
         self.folders = Folders()
         self.checkpoints = Checkpoints(self.said, self.devices, self.hollow)
 
@@ -89,7 +91,16 @@ def enter(place: Place, depth: Depth, shared: Path | None) -> World:
         without_values(world.said, modes[0], mode.handlers)
     agreed.__enter__()
     mode_of_tensors = modes[0] if depth != "real" else None
-    rehearse(Rehearsed(mode_of_tensors, world.groups.device, world.hollow.has, f"node {place.node}"))
+    mode.handlers |= world.unfreezing.handlers()
+    rehearse(
+        Rehearsed(
+            mode_of_tensors,
+            world.groups.device,
+            world.hollow.has,
+            f"node {place.node}",
+            world.unfreezing.told.append,
+        )
+    )
     follow_threads(lambda: _all(modes))
     return world
 

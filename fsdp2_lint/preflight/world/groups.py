@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh
 
-from ...runtime.adapter import rehearsal
+from ...runtime.adapter import ranks_of, rehearsal
 from ...runtime.sites import called_by_torch
 from .devices import Devices, is_gpu
 from .place import CannotRehearse, Limits, Place
@@ -31,6 +31,7 @@ class Groups:
         self.devices = devices
         self.limits = limits
         self.asked: dict[str, str] = {}
+        self.along_axes: dict[int, None] = {}  # of each mesh and axis, the rank next to its first one
         self._types: set[str] = set()
 
     def backend(self, group: Any = None) -> str:
@@ -108,8 +109,17 @@ class Groups:
         # Sound: a mesh is ranks and groups; its type of device says where tensors of it lie, which is the CPU here.
         def initialise(mesh: DeviceMesh, device_type: str, *args: Any, **kwargs: Any) -> None:
             original(mesh, self._type(device_type), *args, **kwargs)
+            self._note_axes(mesh)
 
         return initialise
+
+    def _note_axes(self, mesh: DeviceMesh) -> None:
+        """Scripts ask for coordinates too: along each axis the second rank stands for those behind it."""
+        ranks, step = ranks_of(mesh), len(ranks_of(mesh))
+        for size in mesh.shape:
+            step //= max(size, 1)
+            if size > 1:
+                self.along_axes[ranks[step]] = None
 
     def make_mesh(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def init_device_mesh(device_type: str, *args: Any, **kwargs: Any) -> Any:

@@ -83,4 +83,4 @@ from .modules import (
 from .operations import Marks, Operation, Operations
 from .places import Missing
 from .probe import first_cuda_use, is_captured, lacking, missing, place, rehearsal_token, rehearse, store
-from .rehearsed import device_meant, is_hollow, is_rehearsed, node
+from .rehearsed import device_meant, is_hollow, is_rehearsed, node, watch_unfreezing

@@ -83,11 +83,11 @@ REDUCES_REPLICAS = _of("FSDPParamGroup", "all_reduce_grads", rules=("FSDP604",))
 OF_REPLICA = _of("FSDPParamGroup", "_partial_reduce_output", rules=("FSDP614", "FSDP615"))
 FACTOR = _of("FSDPParamGroup", "gradient_divide_factor", rules=("FSDP616",))
 GATHERED = _of("FSDPParamGroup", "_all_gather_result", rules=("FSDP318", "FSDP407", "FSDP408"))
-OFFLOAD = _of("FSDPParamGroup", "offload_policy", rules=("FSDP206", "FSDP308", "FSDP503"))
+OFFLOAD = _of("FSDPParamGroup", "offload_policy", rules=("FSDP206", "FSDP308", "FSDP503", "FSDP910"))
 MESH_INFO = _of("FSDPParamGroup", "mesh_info", rules=_MESHES)
 MESH = _of("FSDPMeshInfo", "mesh", rules=_MESHES)
 SHARD_DIM = _of("FSDPMeshInfo", "shard_mesh_dim", rules=_MESHES)
-REPLICA_DIM = _of("FSDPMeshInfo", "replicate_mesh_dim", rules=("FSDP203", "FSDP805"))
+REPLICA_DIM = _of("FSDPMeshInfo", "replicate_mesh_dim", rules=("FSDP203", "FSDP805", "FSDP910"))
 
 OF_MODULE = _of("FSDPParam", "_module_info", rules=OF_PARAMS)
 SHARD = _of("FSDPParam", "sharded_param", rules=OF_PARAMS)
@@ -98,7 +98,7 @@ OUTPUTS = _of("FSDPParam", "all_gather_outputs", rules=("FSDP318",), until=())
 PLACEMENT = _of("FSDPParam", "fsdp_placement", rules=("FSDP313",))
 SPEC = _of("FSDPParam", "_sharding_spec", rules=("FSDP316", "FSDP320"))
 
-POLICY = _of("FSDPParamGroup", "mp_policy", rules=("FSDP308", "FSDP502", "FSDP503", "FSDP505"))
+POLICY = _of("FSDPParamGroup", "mp_policy", rules=("FSDP308", "FSDP502", "FSDP503", "FSDP505", "FSDP910"))
 PARAM_POLICY = _of("FSDPParam", "mp_policy", rules=POLICY.rules)  # each parameter has its own in torch 2.15
 
 _OF_STATE = (GROUPS, MODULES, IS_ROOT, CONTEXT, TRAINING)

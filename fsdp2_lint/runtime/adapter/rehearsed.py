@@ -11,18 +11,22 @@ import torch
 
 from .modules import is_fake
 
+Told = Callable[[torch.Tensor], None]
+
 
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
     """``mode`` makes tensors without memory, if they have none; ``device`` is where the job would shard now.
 
-    ``hollow``: is the memory of a tensor without values as it was allocated?
+    ``hollow``: is the memory of a tensor without values as it was allocated? ``unfrozen`` takes who is to be told of
+    tensors that get gradients from now on.
     """
 
     mode: Any
     device: Callable[[], torch.device]
     hollow: Callable[[torch.Tensor], bool]
     node: str
+    unfrozen: Callable[[Told], None]
 
 
 class _Now:
@@ -60,3 +64,9 @@ def is_tried_out(tensor: torch.Tensor) -> bool:
 def is_hollow(tensor: torch.Tensor) -> bool:
     """Is it one without values, which nothing has written since it was allocated?"""
     return _Now.rehearsed is not None and is_fake(tensor) and _Now.rehearsed.hollow(tensor)
+
+
+def watch_unfreezing(told: Told) -> None:
+    """Call ``told`` with each tensor that got no gradients and gets them from now on. A job does not show it."""
+    if _Now.rehearsed is not None:
+        _Now.rehearsed.unfrozen(told)

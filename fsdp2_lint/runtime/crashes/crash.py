@@ -37,6 +37,7 @@ from .refusals import (
     judge_dtypes,
     judge_exchange,
     judge_gathered,
+    judge_gradient,
     judge_options,
     judge_policies,
     judge_reset,
@@ -207,4 +208,5 @@ _JUDGES: tuple[Judge, ...] = (
     judge_attribute,
     judge_reset,
     judge_saving,
+    judge_gradient,
 )

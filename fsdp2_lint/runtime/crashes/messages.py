@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ...vocab.defects import UNFROZEN_AFTER_FORWARD
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -108,6 +110,12 @@ USED_OUTSIDE = Explanation(
     "FSDP404",
     "a sharded weight meets plain tensors outside the forward of its module",
     "use the weight inside its module's forward, or gather it with full_tensor()",
+)
+GRADIENT_DTYPE = re.compile(r"assign a gradient with dtype .* to a tensor with grad_dtype")
+UNFROZEN = Explanation(
+    "FSDP910",
+    "the group was frozen at its first forward, and this torch has forgotten in which dtype it keeps its gradients",
+    UNFROZEN_AFTER_FORWARD.remedy,
 )
 POLICY = Explanation(
     "FSDP503",

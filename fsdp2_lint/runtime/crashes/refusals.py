@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from ...catalogue import registry
+from ...vocab.defects import UNFROZEN_AFTER_FORWARD
 from ...vocab.events.initialisation import ResetCalled
 from ...vocab.events.precision import PoliciesTaken
 from ...vocab.events.sharding import OptionsGiven, ParametersExchanged, PolicySettled
@@ -30,7 +31,19 @@ from ..monitors.shared.units import unfinished
 from ..session import Session
 from ..sites import is_users, of_traceback
 from ..stand_ins import copy_behind
-from .messages import CLASH, GATHERED, MIXED, NO_MEMORY, OPEN, POLICY, SHARDS_SAVED, Explanation, dtypes_clash
+from .messages import (
+    CLASH,
+    GATHERED,
+    GRADIENT_DTYPE,
+    MIXED,
+    NO_MEMORY,
+    OPEN,
+    POLICY,
+    SHARDS_SAVED,
+    UNFROZEN,
+    Explanation,
+    dtypes_clash,
+)
 
 Frames = list[tuple[FrameType, TracebackType]]
 # Messages of torch 2.13, measured.
@@ -162,6 +175,13 @@ def judge_saving(session: Session, error: BaseException, frames: Frames) -> Expl
     writers = (frame for frame, _ in frames if str(frame.f_globals.get("__name__")).startswith("safetensors"))
     held = (value for frame in writers for value in list(frame.f_locals.values()))
     return SHARDS_SAVED if any(RuntimePayload(each).shards().items for each in held) else None
+
+
+def judge_gradient(session: Session, error: BaseException, frames: Frames) -> Explanation | None:
+    """The gradient of a group that was unfrozen too late for this torch, as was found right before."""
+    met = [each for each in session.findings.values() if each.code == UNFROZEN.code]
+    words = UNFROZEN_AFTER_FORWARD.behaviour.words
+    return UNFROZEN if GRADIENT_DTYPE.search(str(error)) and any(words in each.message for each in met) else None
 
 
 def _involved(frames: Frames) -> Iterator[torch.Tensor]:

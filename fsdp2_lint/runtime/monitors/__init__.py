@@ -7,6 +7,7 @@ from .checkpoints import async_saves, checkpoints, local_shards, round_trips, st
 from .forward import calls, changes, forward, order
 from .initialisation import draws, meta_device
 from .launch import process
+from .migration import defects
 from .precision import inputs, policies
 from .ranks import collectives, noise, routing, samplers
 from .sharding import composition, options, replacement, sharding
@@ -62,6 +63,7 @@ _PARTS = (
     clipping,
     dividing,
     differentiation,
+    defects,
 )
 
 

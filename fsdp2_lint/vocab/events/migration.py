@@ -57,7 +57,7 @@ class Exposed(Labelled, Protocol):
         """Does the program do what the defect needs? yes: Place, and what it does there."""
 
 
-class DefectPossible(Event):  # a program has the first of what a defect of torch needs; S
+class DefectPossible(Event):  # a program has the first of what a defect of torch needs; S P
     about = "model"
     defect: Defect
     model: Exposed

@@ -53,32 +53,33 @@ def test_the_page_has_each_thread() -> None:
 STAGES, HOOKS, DIVIDED, HALF = BAD
 
 
-@pytest.mark.parametrize(
-    ("files", "torch", "old", "new"),
-    [
-        pytest.param(STAGES, (2, 13), "param_dtype=torch.bfloat16, ", "", id="computed in float32"),
-        pytest.param(STAGES, (2, 13), "model.layers.requires_grad_(False)", "model.layers[0].bias", id="never frozen"),
-        pytest.param(STAGES, (2, 13), "model.layers.requires_grad_(True)", "model.train()", id="frozen for good"),
-        pytest.param(
-            STAGES, (2, 13), "    shard(model, mesh)\n",
-            "    model.layers.requires_grad_(True)\n    shard(model, mesh)\n",
-            id="unfrozen before the first forward",
-        ),
-        pytest.param(
-            STAGES, (2, 13), "    model.layers.requires_grad_(False)\n",
-            "    model.layers[0].requires_grad_(False)\n    model.layers[0].weight.requires_grad_(True)\n",
-            id="a part of the group is trained",
-        ),
-        pytest.param(HOOKS, (2, 12), "CPUOffloadPolicy()", "CPUOffloadPolicy(False)", id="not pinned"),
-        pytest.param(HOOKS, (2, 12), "CPUOffloadPolicy", "OffloadPolicy", id="not offloaded"),
-        pytest.param(HOOKS, (2, 12), "post_accumulate_grad_hook", "hook", id="a hook on the gradient itself"),
-        pytest.param(HOOKS, (2, 12), 'init_device_mesh("cuda"', 'init_device_mesh("cpu"', id="on CPUs"),
-        pytest.param(DIVIDED, (2, 7), "(8.0)", "(4.0)", id="the ranks that share"),
-        pytest.param(DIVIDED, (2, 7), "(2, 4)", "(1, 8)", id="one replica"),
-        pytest.param(HALF, (2, 5), "reduce_dtype=torch.bfloat16", "reduce_dtype=torch.float32", id="in float32"),
-        pytest.param(HALF, (2, 5), "model = Net()", "model = Net().bfloat16()", id="parameters in bf16"),
-    ],
-)  # fmt: skip
+# The program, its torch, and what is edited: the text before, the text after.
+LOOK_ALIKES = [
+    pytest.param(STAGES, (2, 13), "param_dtype=torch.bfloat16, ", "", id="computed in float32"),
+    pytest.param(STAGES, (2, 13), "model.layers.requires_grad_(False)", "model.layers[0].bias", id="never frozen"),
+    pytest.param(STAGES, (2, 13), "model.layers.requires_grad_(True)", "model.train()", id="frozen for good"),
+    pytest.param(
+        STAGES, (2, 13), "    shard(model, mesh)\n",
+        "    model.layers.requires_grad_(True)\n    shard(model, mesh)\n",
+        id="unfrozen before the first forward",
+    ),
+    pytest.param(
+        STAGES, (2, 13), "    model.layers.requires_grad_(False)\n",
+        "    model.layers[0].requires_grad_(False)\n    model.layers[0].weight.requires_grad_(True)\n",
+        id="a part of the group is trained",
+    ),
+    pytest.param(HOOKS, (2, 12), "CPUOffloadPolicy()", "CPUOffloadPolicy(False)", id="not pinned"),
+    pytest.param(HOOKS, (2, 12), "CPUOffloadPolicy", "OffloadPolicy", id="not offloaded"),
+    pytest.param(HOOKS, (2, 12), "post_accumulate_grad_hook", "hook", id="a hook on the gradient itself"),
+    pytest.param(HOOKS, (2, 12), 'init_device_mesh("cuda"', 'init_device_mesh("cpu"', id="on CPUs"),
+    pytest.param(DIVIDED, (2, 7), "(8.0)", "(4.0)", id="the ranks that share"),
+    pytest.param(DIVIDED, (2, 7), "(2, 4)", "(1, 8)", id="one replica"),
+    pytest.param(HALF, (2, 5), "reduce_dtype=torch.bfloat16", "reduce_dtype=torch.float32", id="in float32"),
+    pytest.param(HALF, (2, 5), "model = Net()", "model = Net().bfloat16()", id="parameters in bf16"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "torch", "old", "new"), LOOK_ALIKES)
 def test_what_looks_like_it(files: Mapping[str, str], torch: Version, old: str, new: str) -> None:
     assert found(files, torch)
     changed = {name: text.replace(old, new) for name, text in files.items()}

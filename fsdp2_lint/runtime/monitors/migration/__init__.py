@@ -1,0 +1,1 @@
+"""What a job meets that some versions of torch do wrong."""
