@@ -67,6 +67,7 @@ from .modules import (
     FSDPModule,
     children,
     dtype_name,
+    hooks_of,
     identity_of_memory,
     is_everywhere,
     is_fake,

@@ -108,3 +108,11 @@ def version(tensor: torch.Tensor) -> tuple[int, ...]:
 def dtype_name(dtype: object) -> str:
     """``bfloat16``, as people write it."""
     return str(dtype).removeprefix("torch.")
+
+
+_HOOKS = {"_backward_hooks": "register_hook", "_post_accumulate_grad_hooks": "register_post_accumulate_grad_hook"}
+
+
+def hooks_of(tensor: torch.Tensor) -> tuple[str, ...]:
+    """By which methods hooks were registered on it, and not all of them were removed."""
+    return tuple(method for slot, method in _HOOKS.items() if getattr(tensor, slot, None))

@@ -30,7 +30,7 @@ from ...session import Session
 from ...sites import here
 from ..shared.units import LOW
 
-_HOOKS = "_post_accumulate_grad_hooks"
+_HOOK = "register_post_accumulate_grad_hook"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def install(session: Session) -> None:
     watch = _Watch(session)
     session.watch_fsdp2("first_forward", before=watch.entered, after=watch.laid_out)
     session.watch_fsdp2("post_backward", before=watch.reduces)
-    session.watch((torch.Tensor, "register_post_accumulate_grad_hook"), before=watch.hooked)
+    session.watch((torch.Tensor, _HOOK), before=watch.hooked)
     if hasattr(FSDPModule, "set_reduce_scatter_divide_factor"):
         session.watch((FSDPModule, "set_reduce_scatter_divide_factor"), before=watch.divided)
     adapter.watch_unfreezing(session.quietly(watch.unfrozen))
@@ -149,7 +149,7 @@ class _Watch:
 
     def _hooked(self, trained: list[adapter.Param]) -> Answer[Place]:
         for param in trained:
-            if getattr(param.sharded, _HOOKS, None) and (when := self.hooks.get(id(param.sharded))) is not None:
+            if _HOOK in adapter.hooks_of(param.sharded) and (when := self.hooks.get(id(param.sharded))) is not None:
                 return yes(Place(when, "its gradient may not be there yet"))
         return looked("its parameters were asked for hooks")
 

@@ -26,7 +26,6 @@ from ..shared.units import OfSharding
 _PLAIN = (bool, int, float, str, type(None))
 _CLASS = "__class__"  # stands for the name of its class, where a parameter has one of its own
 _OTHER = object()  # stands for any other value, that is not kept
-_HOOKS = {"_backward_hooks": "register_hook()", "_post_accumulate_grad_hooks": "register_post_accumulate_grad_hook()"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +39,10 @@ class RuntimeReplacement(OfSharding):
     owner: str = ""
 
     def hooks_lost(self) -> Answer[Place]:
-        registered_again = any(
-            getattr(param.sharded, slot, None) for param in self.sharding.params() for slot in _HOOKS
-        )
+        registered_again = any(adapter.hooks_of(param.sharded) for param in self.sharding.params())
         if not self.sharding.hooks or registered_again:
             return looked("no hook was registered before")
-        return yes(Place(self.sharding.when, _HOOKS[self.sharding.hooks[0]]))
+        return yes(Place(self.sharding.when, f"{self.sharding.hooks[0]}()"))
 
     def attributes_lost(self) -> Answer[Place]:
         if self.asked is None:
@@ -91,7 +88,7 @@ class _Watch:
             for name, parameter in adapter.own_parameters(part).items():
                 if parameter is None or isinstance(parameter, adapter.DTensor) or id(parameter) in left:
                     continue
-                hooks.update(dict.fromkeys(slot for slot in _HOOKS if getattr(parameter, slot, None)))
+                hooks.update(dict.fromkeys(adapter.hooks_of(parameter)))
                 sharding.attributes[id(part), name] = _set_on(parameter)
                 self._watch_names(sharding.attributes[id(part), name])
         sharding.hooks = tuple(hooks)
