@@ -21,6 +21,7 @@ from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.lint import lint
 from fsdp2_lint.servers.threads import from_thread, in_thread
 from fsdp2_lint.settings import settings
+from fsdp2_lint.static.garbage import by_hand
 
 LONGEST = 3.0  # seconds for which changes may put off the answer to the first of them
 _TICK = 0.05  # a timer may come so much too early
@@ -97,9 +98,10 @@ class Checks:
         paths, overlay = self._look(project)
         touched, told = self._touched.pop(project, None), False
         if touched in overlay and touched is not None and [*paths] != [touched]:
-            said = await self._checked(project, [touched], overlay, paths, overdue)
-            if told := isinstance(said, Report):
-                self._tell_first(project, touched, said)
+            with by_hand():  # what a check leaves behind is collected when the editor has its answer
+                said = await self._checked(project, [touched], overlay, paths, overdue)
+                if told := isinstance(said, Report):
+                    self._tell_first(project, touched, said)
             if self.outdated(project):
                 self._touched.setdefault(project, touched)
                 return told

@@ -196,8 +196,9 @@ def test_a_file_of_any_encoding(codec: str, said: Callable[..., Said], tmp_path:
 
 
 DEEP = "[" * 20_000 + "]" * 20_000
+DEEPER = "[" * 1_000_000 + "]" * 1_000_000  # from Python 3.14 on, JSON may be as deep as the stack has room
 FILES = {
-    "a notebook": ("bad.ipynb", f'{{"cells": [], "fully_shard": {DEEP}}}', 2, "nested too deeply"),
+    "a notebook": ("bad.ipynb", f'{{"cells": [], "fully_shard": {DEEPER}}}', 2, "nested too deeply"),
     "settings of another tool": ("pyproject.toml", f"[tool.other]\nfsdp2-lint = {DEEP}\n", 1, ""),
     "own settings": ("pyproject.toml", f"[tool.fsdp2-lint]\nselect = {DEEP}\n", 2, "nested too deeply"),
     "the own file of settings": ("fsdp2-lint.toml", f"select = {DEEP}\n", 2, "nested too deeply"),

@@ -30,10 +30,11 @@ from fsdp2_lint.vocab.behaviour import (
 from fsdp2_lint.vocab.defects import Defect
 from fsdp2_lint.vocab.events.base import Event
 from fsdp2_lint.vocab.events.checkpoints import StrangeKeyword
+from fsdp2_lint.vocab.events.sharding import MovedWhole
 from fsdp2_lint.vocab.events.training import Carried, Divides, Spent, Unseen
 from fsdp2_lint.vocab.finding import Finding, Fix, Moment, Place, Site
 from fsdp2_lint.vocab.live import FORWARD, KEEPS, UNSHARD, Leftover, Memory, Stray
-from fsdp2_lint.vocab.objects import Stale
+from fsdp2_lint.vocab.objects import Shards, Stale
 from fsdp2_lint.vocab.rule import Dispatcher, Rule
 
 WHY = "nobody knows"
@@ -74,7 +75,8 @@ PROOFS: dict[str, st.SearchStrategy[Any]] = {
     "added_late": st.tuples(MOMENTS, st.just("lora"), MOMENTS),
     "replaced": STALE,
     "temporary": STALE,
-    "shards": st.just("the model's shards"),
+    "shards": st.builds(Shards, st.just("the model's shards"), st.none() | MOMENTS.map(lambda moment: moment.at)),
+    "moved_whole": st.builds(MovedWhole, MOMENTS, st.just("all of it is moved"), st.just("Net")),
     "full_tensors": MOMENTS,
     "excluded_ranks": st.tuples(st.none() | MOMENTS, st.just("rank == 0")),
     "touched_before": st.tuples(MOMENTS, st.just("cuda()")),
@@ -279,7 +281,8 @@ FIXED: dict[str, Any] = {
     "parameter_count": 7_000_000_000,
     "outside": ["head"],
     "added_late": (LATE, "lora", EARLY),
-    "shards": "the model's shards",
+    "shards": Shards("the model's shards", EARLY.at),
+    "moved_whole": MovedWhole(EARLY, "all of it is moved", "Net"),
     "excluded_ranks": (EARLY, "rank == 0"),
     "tied_elsewhere": ("head.weight", EARLY),
     "ignored_names": "embed.weight",
