@@ -146,7 +146,7 @@ class _Rank:
 
     def stopped(self, why: str, error: BaseException) -> None:
         self._code = 1
-        if (cause := error.__cause__) is not None:
+        if (cause := error.__cause__) is not None and str(cause) not in why:
             why = f"{why.partition(chr(10))[0]} (from {type(cause).__name__}: {cause})"
         self._session.file.write("stopped", why=why.partition("\n")[0][:500], **_where(error))
 

@@ -287,6 +287,20 @@ def test_the_hook_for_changed_files_leaves_others_alone(repository: Repository) 
 
 
 @pytest.mark.slow
+def test_the_hook_that_rehearses_the_scripts_of_the_settings(repository: Repository) -> None:
+    pytest.importorskip("torch")
+    repository.install(of_this_checkout({"repos": [{"hooks": [{"id": "fsdp2-lint-preflight"}]}]}))
+    uneven = (ROOT / "tests" / "preflight" / "programs" / "uneven.py").read_text(encoding="utf-8")
+    even = uneven.replace("9)", "8)").replace("(9,", "(8,")
+    repository.write({"fsdp2-lint.toml": 'rehearsals = ["uneven.py"]\n', "uneven.py": even})
+    passed, said = repository.commit(".")
+    assert passed, said
+    repository.write({"uneven.py": uneven})
+    passed, said = repository.commit("uneven.py")
+    assert not passed and "FSDP313 warning" in said and "uneven.py:15:5" in said, said
+
+
+@pytest.mark.slow
 def test_in_an_environment_of_its_own(tmp_path: Path, repository: Repository) -> None:
     """As for a user: pre-commit clones the repository that the README names and installs it."""
     source = Path(shutil.copytree(ROOT, tmp_path / "source", ignore=LEFT_OUT))

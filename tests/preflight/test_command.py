@@ -89,6 +89,18 @@ def test_a_finding_of_the_source_is_confirmed(
     ]
 
 
+def test_a_verdict_of_the_source_is_settled(
+    preflight: Callable[..., Ran], capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Which dtypes meet in a group shows at its first forward."""
+    assert preflight(TRAINED, "--depth", "plan", "--ranks", "0,1", "train.py").code == 0
+    assert invoke(["contract", "."]) in (0, 1)
+    assert "settled by: the rehearsal" not in capfd.readouterr().out
+    assert invoke(["contract", "--confirm", "fsdp2-lint-report", "."]) in (0, 1)
+    told = capfd.readouterr().out
+    assert "upheld   FSDP314" in told and "settled by: the rehearsal (0 steps, ranks 0-1)" in told
+
+
 def test_scripts_of_the_settings(preflight: Callable[..., Ran], tmp_path: Path) -> None:
     (tmp_path / "fsdp2-lint.toml").write_text('rehearsals = ["train.py --lr 1"]\n', encoding="utf-8")
     ran = preflight(SHARDED + "model(torch.randn(4, 8).cuda())\n", "--depth", "plan", "--ranks", "0")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch")
+
+import torch
 
 from fsdp2_lint.preflight.part import Asked
 from fsdp2_lint.report.outcome import JobReport
@@ -104,3 +107,71 @@ def test_a_rank_that_joins_no_group_is_one_of_the_job(tmp_path: Path) -> None:
     text = "import os, torch, torch.distributed as dist\ntorch.cuda.set_device(int(os.environ['RANK']))\n"
     report = report_of(text + "dist.init_process_group('nccl')\n", tmp_path, replace(ASKED, ranks=(0, 8)))
     assert report.ranks == (0, 8) and list(report.stopped) == [8] and not report.notes
+
+
+# On a node of 8 GPUs rank 8 has the first of the second node. The code after the head, and the line that fails.
+OF_THE_WHOLE_JOB = {
+    "selected": ("torch.cuda.set_device(dist.get_rank())\n", 5),
+    "a device": ("where = torch.device('cuda', dist.get_rank())\ntorch.nn.Linear(8, 8).to(where)\n", 6),
+    "text": ("where = f'cuda:{dist.get_rank()}'\ntorch.ones(2, device=where)\n", 6),
+}
+UNSELECTED = HEAD.replace('torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))\n', "")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == "selected" else [pytest.mark.slow]) for name in OF_THE_WHOLE_JOB]
+)
+def test_a_device_by_the_rank_in_the_whole_job_is_a_finding(name: str, tmp_path: Path) -> None:
+    text, row = OF_THE_WHOLE_JOB[name]
+    report = report_of(UNSELECTED + text, tmp_path, replace(ASKED, ranks=(0, 8)))
+    assert [(each.code, each.primary.site.row) for each in report.findings] == [("FSDP102", row)]
+    assert list(report.stopped) == [8] and [crash.code for crash in report.crashes] == ["FSDP102"]
+
+
+@pytest.mark.slow
+def test_a_number_that_is_written_there_is_not_the_rank(tmp_path: Path) -> None:
+    report = report_of(UNSELECTED + "torch.cuda.set_device(8)\n", tmp_path, replace(ASKED, ranks=(0, 8)))
+    assert list(report.stopped) == [0, 8] and not report.findings
+
+
+KERNEL = """\
+os.environ["TORCH_EXTENSIONS_DIR"] = os.path.abspath("extensions")
+from torch import nn
+from torch.distributed.fsdp import fully_shard
+from torch.utils.cpp_extension import load_inline
+model = nn.Linear(8, 8).cuda()
+fully_shard(model)
+out = model(torch.randn(4, 8, device="cuda"))
+"""
+NEEDS_NVCC = """\
+source = "torch::Tensor twice(torch::Tensor x);"
+kernel = load_inline("of_a_gpu", cpp_sources=source, cuda_sources="// none", functions=["twice"])
+"""
+COMPILED = """\
+source = "torch::Tensor twice(torch::Tensor x) { return x * 2; }"
+source += "torch::Tensor first(torch::Tensor x) { return x * *x.data_ptr<float>(); }"
+kernel = load_inline("of_this_test", cpp_sources=source, functions=["twice", "first"])
+kernel.twice(out).sum().backward()
+kernel.first(out.detach())
+"""
+STEP = replace(ASKED, depth="step")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(torch.version.cuda is not None, reason="needs a torch that cannot compile for GPUs")
+def test_a_kernel_for_gpus_ends_where_it_is_compiled(tmp_path: Path) -> None:
+    report = report_of(HEAD + KERNEL + NEEDS_NVCC, tmp_path, STEP)
+    [stop] = report.stopped.values()
+    assert "CUDA_HOME environment variable is not set" in stop.why and stop.row == 14
+    assert report.exit_code == 3 and not report.findings
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(None in map(shutil.which, ("c++", "ninja")), reason="needs a compiler and ninja")
+def test_a_kernel_of_torchs_operations_runs_and_one_that_reads_memory_ends_where_it_is_called(tmp_path: Path) -> None:
+    """Tensors have no memory at this depth. With values both run."""
+    report = report_of(HEAD + KERNEL + COMPILED, tmp_path, STEP)
+    [stop] = report.stopped.values()
+    assert "its data is not allocated" in stop.why and stop.row == 17
+    assert report.sharded and report.exit_code == 3 and not report.findings
+    assert not report_of(HEAD + KERNEL + COMPILED, tmp_path, replace(STEP, depth="real")).stopped

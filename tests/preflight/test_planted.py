@@ -50,6 +50,14 @@ FAULTS = {
 }
 
 
+MESH = '    mesh = init_device_mesh("cuda", (dist.get_world_size(),))\n'
+REPLICAS = MESH.replace("(dist.get_world_size(),)", '(2, 8), mesh_dim_names=("replicate", "shard")')
+FAULTS["clip-over-two-meshes"] = (
+    [(MESH, REPLICAS), ("    fully_shard(model, mesh=mesh)\n", "    fully_shard(model)\n")],
+    "FSDP308",
+)
+
+
 FIRST = ("full-tensor-on-rank-0", "optimizer-before-sharding")  # the others are slow
 
 
@@ -66,6 +74,7 @@ def test_a_fault_is_found(name: str, tmp_path: Path) -> None:
     script.write_text(text, encoding="utf-8")
     report = rehearsed(script, tmp_path / "report", size=16, asked=STEP)
     assert [found.code for found in report.findings] == [code], [*report.notes, *report.stopped.values()]
+    assert all(crash.code == code for crash in report.crashes)  # where torch raises, it is said why
 
 
 @pytest.mark.slow

@@ -94,3 +94,15 @@ def test_broken_good_and_misused(action: Path, tmp_path: Path) -> None:
     misused = run(tmp_path, action, paths="$(touch made) nowhere")
     assert misused.returncode == 2 and "nowhere" in misused.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["a folder"]
+
+
+@needs_bash
+@pytest.mark.slow
+def test_the_scripts_of_the_settings_are_rehearsed(action: Path, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    shutil.copy(ROOT / "tests" / "preflight" / "programs" / "uneven.py", tmp_path / "train.py")
+    (tmp_path / "fsdp2-lint.toml").write_text('rehearsals = ["train.py"]\n', encoding="utf-8")
+    checked = run(tmp_path, action)
+    assert (checked.returncode, checked.stdout) == (0, ""), checked.stderr
+    rehearsed = run(tmp_path, action, rehearse=sys.executable)
+    assert rehearsed.returncode == 1 and "::warning title=fsdp2-lint (FSDP313)" in rehearsed.stdout, rehearsed.stderr

@@ -55,15 +55,16 @@ class Devices:
 
     def select(self, device: Any) -> None:
         index = self.index_of(device)
-        self.touch()
-        if index is not None and index >= self.count():
-            raise NoSuchDevice(NO_DEVICE.format(index, self.count()))
+        self.touch(device)
         if index is not None and index >= 0:
             self.current = index
         self.selected.append(Use(here().at, index))
 
     def touch(self, device: Any = None) -> None:
         """CUDA is used: the monitors may look at the first time."""
+        index = self.index_of(device)
+        if index is not None and index >= self.count():
+            raise NoSuchDevice(NO_DEVICE.format(index, self.count()))
         if not self.initialised:
             self.initialised = True
         rehearsal.first_use()
@@ -71,7 +72,7 @@ class Devices:
         line = (id(frame.f_code), frame.f_lasti) if frame is not None else (0, 0)
         if line not in self._lines:
             self._lines.add(line)
-            self.used.append(Use(here().at, self.index_of(device)))
+            self.used.append(Use(here().at, index))
 
     def on_cpu(self, device: Any) -> Any:
         """What stands for a device: the CPU for a GPU, each other one for itself."""

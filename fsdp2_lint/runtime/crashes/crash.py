@@ -38,7 +38,9 @@ from .refusals import (
     judge_exchange,
     judge_gathered,
     judge_gradient,
+    judge_meshes,
     judge_options,
+    judge_ordinal,
     judge_policies,
     judge_reset,
     judge_saving,
@@ -209,4 +211,6 @@ _JUDGES: tuple[Judge, ...] = (
     judge_reset,
     judge_saving,
     judge_gradient,
+    judge_meshes,
+    judge_ordinal,
 )

@@ -124,6 +124,19 @@ POLICY = Explanation(
     r"object has no attribute '(output_dtype|param_dtype|reduce_dtype|cast_forward_inputs)'",
 )
 
+MESHES = re.compile(r"must have the same mesh, but got")
+OTHER_MESH = Explanation(
+    "FSDP308",
+    "the groups of one model lie on different meshes, and torch clips gradients of one mesh at a time",
+    "pass one mesh to every call on the model",
+)
+ORDINAL = re.compile(r"invalid device ordinal: cuda:(\d+) of a node")  # as a rehearsal says it
+GLOBAL_RANK = Explanation(
+    "FSDP102",
+    "the device index is the global rank: on the second node there is no such GPU",
+    "use LOCAL_RANK, or the global rank modulo torch.cuda.device_count()",
+)
+
 # The first that fits counts.
 EXPLANATIONS = (
     Explanation(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Mapping
 from types import FrameType, TracebackType
@@ -18,10 +19,11 @@ from ...vocab.events.precision import PoliciesTaken
 from ...vocab.events.sharding import OptionsGiven, ParametersExchanged, PolicySettled
 from ...vocab.finding import Moment
 from .. import adapter
-from ..expressions import operands
+from ..expressions import executed, operands
 from ..ledger import label_of
 from ..monitors.checkpoints.payloads import RuntimePayload
 from ..monitors.initialisation import meta_device
+from ..monitors.launch.process import RuntimeDevice
 from ..monitors.precision.policies import RuntimePolicy
 from ..monitors.sharding.composition import RuntimeComposition
 from ..monitors.sharding.options import RuntimeOptions
@@ -29,15 +31,19 @@ from ..monitors.sharding.replacement import look_up_lost
 from ..monitors.shared.policies import WANTED, RefusedPolicies, wrong
 from ..monitors.shared.units import unfinished
 from ..session import Session
-from ..sites import is_users, of_traceback
+from ..sites import is_of_the_user, is_users, of_traceback
 from ..stand_ins import copy_behind
 from .messages import (
     CLASH,
     GATHERED,
+    GLOBAL_RANK,
     GRADIENT_DTYPE,
+    MESHES,
     MIXED,
     NO_MEMORY,
     OPEN,
+    ORDINAL,
+    OTHER_MESH,
     POLICY,
     SHARDS_SAVED,
     UNFROZEN,
@@ -175,6 +181,31 @@ def judge_saving(session: Session, error: BaseException, frames: Frames) -> Expl
     writers = (frame for frame, _ in frames if str(frame.f_globals.get("__name__")).startswith("safetensors"))
     held = (value for frame in writers for value in list(frame.f_locals.values()))
     return SHARDS_SAVED if any(RuntimePayload(each).shards().items for each in held) else None
+
+
+def judge_meshes(session: Session, error: BaseException, frames: Frames) -> Explanation | None:
+    """A norm of gradients of several meshes. Experts, and what tensor parallelism cuts, have a mesh of their own."""
+    if not MESHES.search(str(error)) or not any("clip_grad" in frame.f_code.co_name for frame, _ in frames):
+        return None
+    for top in session.ledger.whole_models():
+        policies = (RuntimePolicy(session.ledger, each, top) for each in session.ledger.inside(top))
+        if any(each.other_mesh().surely or each.replicas_forgotten().surely for each in policies):
+            return OTHER_MESH
+    return None
+
+
+def judge_ordinal(session: Session, error: BaseException, frames: Frames) -> Explanation | None:
+    """A GPU that no node has, whose number is the rank in the whole job and is not written there."""
+    if (found := ORDINAL.search(str(error))) is None:
+        return None
+    device = RuntimeDevice(session.cuda, int(found[1]), "")
+    calls = (
+        executed(frame.f_code, entry.tb_lasti) for frame, entry in frames if is_of_the_user(frame.f_code.co_filename)
+    )
+    given = [each for call in calls if isinstance(call, ast.Call) for each in (*call.args, *call.keywords)]
+    literals = (node.value for each in given for node in ast.walk(each) if isinstance(node, ast.Constant))
+    written = any(found[1] in str(each) for each in literals)
+    return GLOBAL_RANK if device.from_global_rank().surely and not written else None
 
 
 def judge_gradient(session: Session, error: BaseException, frames: Frames) -> Explanation | None:
