@@ -133,7 +133,20 @@ def users_next(frame: FrameType | None) -> tuple[FrameType | None, int]:
 
 def trail_of_training() -> Trail:
     """The same of the thread that trains, where it stands now."""
-    return tuple(each for each in _places(training_frame()) if _layer(each[0].co_filename) == "user")
+    return _of_user(training_frame())
+
+
+def standing() -> tuple[Trail, str, bool]:
+    """That, what the user's code called there, and whether it waits in torch for it.
+
+    No frame is left behind: one keeps all alive that its function has in hand, also a model that the script gives up.
+    """
+    frame = training_frame()
+    return _of_user(frame), called_from_user(frame), waits_in_torch(frame)
+
+
+def _of_user(frame: FrameType | None) -> Trail:
+    return tuple(each for each in _places(frame) if _layer(each[0].co_filename) == "user")
 
 
 def in_background() -> bool:

@@ -20,7 +20,7 @@ from ...report.rank_file import RankFile
 from .. import adapter
 from ..agreement.nodes import Nodes
 from ..session import Session
-from ..sites import called_from_user, moment_of, trail_of_training, training_frame, waits_in_torch
+from ..sites import moment_of, standing
 from .heartbeat import Heartbeat
 
 LOOKS = 5  # in each stretch of patience
@@ -114,11 +114,10 @@ class StallWatch:
                 return
 
     def _look(self, now: float) -> None:
-        frame = training_frame()
-        waits = waits_in_torch(frame)
+        where, by, waits = standing()
         self._stands = {
-            **moment_as_json(moment_of(list(trail_of_training()))),
-            "by": called_from_user(frame),
+            **moment_as_json(moment_of(list(where))),
+            "by": by,
             "waits": waits,
             "issued": self._groups(),
         }
