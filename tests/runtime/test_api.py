@@ -30,6 +30,7 @@ from fsdp2_lint.runtime import ContractViolation, assert_contract, check
 from fsdp2_lint.runtime.agreement import exchange
 from fsdp2_lint.runtime.checked import CheckedRun, run_checked
 from fsdp2_lint.runtime.launch.ranks import Outcome, run_ranks
+from fsdp2_lint.runtime.patches import Patches
 
 pytestmark = pytest.mark.torchrun
 
@@ -460,6 +461,37 @@ def leave(how: str) -> tuple[list[tuple[str, str]], bool, bool]:
 )
 def test_everything_is_put_back(how: str) -> None:
     assert on_ranks(leave, how, ranks=1) == [([], False, True)]
+
+
+def behind_the_steps() -> list[str]:
+    """What of the watched steps still lies around functions once they are over, while the watch goes on."""
+    put: list[tuple[Patches, Any, str, Any]] = []
+    replace = Patches.replace
+
+    def recorded(patches: Patches, owner: Any, name: str, *rest: Any, **more: Any) -> None:
+        replace(patches, owner, name, *rest, **more)
+        put.append((patches, owner, name, vars(owner)[name]))
+
+    Patches.replace = recorded  # type: ignore[method-assign]
+    with check(steps=1) as watched:
+        train(*between_steps(), 3)  # type: ignore[arg-type]
+        hot = watched._session.hot
+        assert not hot.live and any(patches is not hot and patches.live for patches, *_ in put)
+        left = [(owner, name) for patches, owner, name, ours in put if patches is hot and ours in around(owner, name)]
+    return [f"{owner.__name__}.{name}" for owner, name in left]
+
+
+def around(owner: Any, name: str) -> list[Any]:
+    """What a call of it goes through: a wrapper has what it wraps in its closure."""
+    found = [vars(owner).get(name)]
+    for each in found:
+        cells = getattr(getattr(each, "__func__", each), "__closure__", None) or ()
+        found += [inside for cell in cells if callable(inside := cell.cell_contents) and inside not in found]
+    return found
+
+
+def test_what_watched_the_steps_goes_with_them() -> None:
+    assert on_ranks(behind_the_steps) == [[], []]
 
 
 def fail_to_enter() -> tuple[list[tuple[str, str]], bool]:

@@ -26,8 +26,10 @@ from .training import (
     value_reads,
 )
 
-# What is installed last is asked first: `replacement` finds what `sharding` has noted of a call.
+# What is installed last is asked first: `replacement` finds what `sharding` has noted of a call. And it is taken off
+# first: below it lies what follows the collectives to the end of the job.
 _PARTS = (
+    collectives,
     replacement,
     sharding,
     options,
@@ -54,7 +56,6 @@ _PARTS = (
     state_helpers,
     written_by_all,
     process,
-    collectives,
     routing,
     noise,
     samplers,
