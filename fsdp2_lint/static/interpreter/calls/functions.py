@@ -228,17 +228,16 @@ class Functions(Bounds[L]):
         if call.open_why or func.owner is not None or isinstance(node, nodes.Lambda) or node.decorators is not None:
             return True
         spec = node.args
-        names = [each.name for each in [*(spec.posonlyargs or []), *(spec.args or [])]]
-        needed = names[len(call.args) : len(names) - len(spec.defaults or [])]
-        needed += [each.name for each, default in zip(spec.kwonlyargs or [], spec.kw_defaults or []) if default is None]
-        return all(name in call.kwargs for name in needed)
+        left = [*_by_position(spec)[len(call.args) :], *(spec.kwonlyargs or [])]
+        given = {*_defaults(spec), *call.kwargs}
+        return all(each.name in given for each in left)
 
     def bind_arguments(
         self, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None, why: str
     ) -> dict[str, Value]:
-        """Which parameter gets which value; raises where a call does not fit."""
+        """Which parameter gets which value."""
         spec = func.node.args
-        names = [*(spec.posonlyargs or []), *(spec.args or [])]
+        names = _by_position(spec)
         positional = [receiver, *args] if receiver is not None else list(args)
         rest = dict(kwargs)
         bound: dict[str, Value] = {}
@@ -264,14 +263,7 @@ class Functions(Bounds[L]):
         self, func: Func, spec: nodes.Arguments, names: list[Any], bound: dict[str, Value], why: str
     ) -> None:
         """Defaults, and unknowns for what a caller that was not seen gives."""
-        defaults = list(spec.defaults or [])
-        pairs = list(zip(names[len(names) - len(defaults) :], defaults))
-        pairs += [
-            (name, default)
-            for name, default in zip(spec.kwonlyargs or [], spec.kw_defaults or [])
-            if default is not None
-        ]
-        given = {name.name: default for name, default in pairs}
+        given = _defaults(spec)
         for name_node in [*names, *(spec.kwonlyargs or [])]:
             name = name_node.name
             passed = bound.get(name)
@@ -341,3 +333,14 @@ class Functions(Bounds[L]):
                     self.types[leaf] = found
                 elif leaf.atom.kind == "parameter" and leaf.parent is None:
                     self.libraries.annotated_external(leaf, module, annotation)
+
+
+def _by_position(spec: nodes.Arguments) -> list[nodes.AssignName]:
+    return [*(spec.posonlyargs or []), *(spec.args or [])]
+
+
+def _defaults(spec: nodes.Arguments) -> dict[str, nodes.NodeNG]:
+    """Of the parameters that have one."""
+    names, defaults = _by_position(spec), spec.defaults or []
+    pairs = [*zip(names[len(names) - len(defaults) :], defaults), *zip(spec.kwonlyargs or [], spec.kw_defaults or [])]
+    return {name.name: default for name, default in pairs if default is not None}
