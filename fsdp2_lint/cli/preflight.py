@@ -19,7 +19,7 @@ from fsdp2_lint.preflight.page import text
 from fsdp2_lint.preflight.part import Asked, Script
 from fsdp2_lint.preflight.rehearsal import rehearse
 from fsdp2_lint.preflight.result import result
-from fsdp2_lint.settings import settings
+from fsdp2_lint.settings import Settings, settings
 from fsdp2_lint.settings.environment import refuse_odd_jobs
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ def preflight(**given: Any) -> int:
     options = JobOptions.of(given)
     with refused():
         refuse_odd_jobs(os.environ)
-        target = settings(os.getcwd()).target_torch
-    scripts = _scripts(given)
+        found = settings(os.getcwd())
+    scripts = _scripts(given, found)
     asked = Asked(
         given["depth"],
         given["steps"],
@@ -98,7 +98,7 @@ def preflight(**given: Any) -> int:
         options.select,
         options.ignore,
         given["stall_after"],
-        target,
+        found.target_torch,
     )
     pages = list(_pages(given["json"], given["html"]))
     if pages and len(scripts) > 1:
@@ -106,13 +106,11 @@ def preflight(**given: Any) -> int:
     return worst(_one(script, asked, given, options, pages) for script in scripts)
 
 
-def _scripts(given: dict[str, Any]) -> list[Script]:
+def _scripts(given: dict[str, Any], found: Settings) -> list[Script]:
     """The one that is named, or those of the settings, as they are seen from the folder of that file."""
     if given["script"] is not None:
         refuse_absent(given["kind"], given["script"])
         return [Script(given["script"], given["arguments"], given["kind"] or "")]
-    with refused():
-        found = settings(os.getcwd())
     if not found.rehearsals:
         raise Failure("no script is named, and the settings have no `rehearsals`")
     assert found.file is not None, "who names rehearsals has a file"
