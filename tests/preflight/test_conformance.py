@@ -23,8 +23,6 @@ from tests.runtime.jobs import marks_of
 
 pytestmark = pytest.mark.torchrun
 RULES = {rule.code: rule for rule in registry.rules()}
-# Of these the first bad program is in the first step: one of each kind of proof.
-FIRST = {"FSDP101", "FSDP202", "FSDP207", "FSDP303", "FSDP316", "FSDP601", "FSDP801"}
 # Programs whose fault no rehearsal meets, each with the reason.
 LEFT_OUT = {
     "collective-mismatch-bad-1": "the order follows from numbers that only ranks of a real job have trained",
@@ -34,15 +32,12 @@ LEFT_OUT = {
 
 
 def cases(rule: Rule) -> Iterator[Any]:
-    shown: set[bool] = set()
     for number, program in enumerate(programs(registry.page(rule)), start=1):
         kind = "good" if program.good else "bad"
         name = f"{rule.name}-{kind}-{number}"
         if name in LEFT_OUT:
             continue
-        slow = [pytest.mark.slow] if program.good or program.good in shown or rule.code not in FIRST else []
-        shown.add(program.good)
-        yield pytest.param(program, id=name, marks=slow)
+        yield pytest.param(program, id=name, marks=[pytest.mark.slow] if program.good else [])
 
 
 @pytest.mark.quick(2)

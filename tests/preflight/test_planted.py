@@ -58,12 +58,7 @@ FAULTS["clip-over-two-meshes"] = (
 )
 
 
-FIRST = ("full-tensor-on-rank-0", "optimizer-before-sharding")  # the others are slow
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in FIRST else [pytest.mark.slow]) for name in FAULTS]
-)
+@pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_found(name: str, tmp_path: Path) -> None:
     edits, code = FAULTS[name]
     text = TRAINING

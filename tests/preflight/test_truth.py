@@ -26,14 +26,10 @@ LAYOUTS = ("flat", "hsdp", "tp", "experts", "tied", "int", "mixed")
 SIZES = (2, 4, 8)
 
 
-def cases() -> list[Any]:
-    first = {("flat", 2, "step"), ("flat", 2, "real"), ("tp", 4, "step")}
-    every = [(layout, size, depth) for layout in LAYOUTS for size in SIZES for depth in ("step", "real")]
-    return [pytest.param(*each, marks=[] if each in first else [pytest.mark.slow]) for each in every]
-
-
-@pytest.mark.quick(1)
-@pytest.mark.parametrize(("layout", "size", "depth"), cases())
+@pytest.mark.parametrize(
+    ("layout", "size", "depth"),
+    [(layout, size, depth) for layout in LAYOUTS for size in SIZES for depth in ("step", "real")],
+)
 def test_a_rehearsal_issues_what_the_job_issues(layout: str, size: int, depth: Depth, tmp_path: Path) -> None:
     job = _compared(PROGRAM, (layout,), size, depth, tmp_path)
     for rank, plan in enumerate(_plans(tmp_path / "rehearsal")):

@@ -153,8 +153,8 @@ def test_other_checks_still_run(tmp_path: Path, names: tuple[str, ...]) -> None:
 
 # Private attributes that are missing
 
-PLACES = ("_training_state", "_is_root", "_sharded_state", "mp_policy", "mesh_info", "_unsharded_param")
-RARE_PLACES = (
+PLACES = (
+    *("_training_state", "_is_root", "_sharded_state", "mp_policy", "mesh_info", "_unsharded_param"),
     *("_fsdp_param_groups", "_modules", "_state_ctx", "iter_forward_root", "fsdp_params", "_reshard_after_forward"),
     *("reshard_after_backward", "reduce_grads", "_all_gather_result", "offload_policy", "mesh", "shard_mesh_dim"),
     *("replicate_mesh_dim", "_module_info", "sharded_param", "_orig_size", "unsharded_accumulated_grad"),
@@ -162,7 +162,7 @@ RARE_PLACES = (
 )
 
 
-@pytest.mark.parametrize("name", [*PLACES, *(pytest.param(name, marks=pytest.mark.slow) for name in RARE_PLACES)])
+@pytest.mark.parametrize("name", PLACES)
 def test_a_private_attribute_is_missing(tmp_path: Path, name: str) -> None:
     """It is said once for each owner, nothing is found in a good program, and no clause that needs it is upheld."""
     report, output = watched(tmp_path, GOOD, "lack", name)

@@ -92,13 +92,12 @@ DECISIONS = {
     "what was gathered": GATHERED,
     "a norm of DTensors": OF_A_NORM,
 }
-FIRST = [("the gathered weights", REAL), ("the smallest", STEP)]
 
 
 @pytest.mark.parametrize(
     ("decide", "asked"),
     [
-        pytest.param(words, asked, id=f"{name}-{asked.depth}", marks=[] if (name, asked) in FIRST else pytest.mark.slow)
+        pytest.param(words, asked, id=f"{name}-{asked.depth}")
         for name, words in DECISIONS.items()
         for asked in (REAL, STEP)
     ],
