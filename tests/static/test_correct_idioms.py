@@ -334,3 +334,13 @@ def test_a_rank_of_minus_one_is_that_of_no_job(name: str, unset: str) -> None:
     assert analyse(program(asked, number, SHARDED, TRAIN)).codes == []
     guarded = f"if int(os.environ.get('{name}', -1)) == 0:\n    model(torch.ones(2))\n"
     assert "FSDP801" in analyse(program(SHARDED, guarded, TRAIN)).codes
+
+
+@pytest.mark.parametrize("policy", ["cfg.policy", "build_policy(cfg)", "Policy()"])
+def test_what_is_applied_to_a_model_does_not_call_it(policy: str) -> None:
+    """``policy.apply(model)`` is no ``nn.Module.apply(function)``: the model is no function for the policy's parts."""
+    before = """
+        from policies import Policy, build_policy, cfg
+    """
+    assert analyse(program(SHARDED, f"{policy}.apply(model)\n", TRAIN, before=textwrap.dedent(before))).codes == []
+    assert "FSDP602" in analyse(program(SHARDED, "model(torch.ones(2))\n", TRAIN)).codes

@@ -54,6 +54,9 @@ def intern(formula: Formula) -> Formula:
 
 def forget_formulas() -> None:
     """Formulas are shared within one entry; between entries nothing refers to them."""
+    for formula in _interned.values():
+        formula.literals = formula.asserted = None  # which refer to it
+        formula.watched = ()
     _interned.clear()
     _numbers.clear()
 

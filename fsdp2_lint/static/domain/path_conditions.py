@@ -21,12 +21,17 @@ class Pool:
 
 
 def forget() -> None:
-    """Guards and formulas are shared within one entry; between entries nothing refers to them."""
+    """Guards and formulas are shared within one entry; between entries nothing refers to them.
+
+    They refer to each other in circles. Cutting these frees them at once, at half of what the garbage collector takes.
+    """
     Pool.made = 0
     formulas.forget_formulas()
+    for guard in (TRUE, *_guards.values()):
+        guard._extended.clear()
+        guard._joined.clear()
+        guard._cases.clear()
     _guards.clear()
-    TRUE._extended.clear()
-    TRUE._joined.clear()
 
 
 Literals = frozenset[tuple[Formula, bool]]

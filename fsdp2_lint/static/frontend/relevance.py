@@ -19,6 +19,7 @@ from ..budget import BUDGET
 from .module import Module
 from .packages import is_harmless
 from .reads import Reads
+from .writes import written_in
 
 Part = tuple[Module, nodes.NodeNG]
 T = TypeVar("T")
@@ -31,7 +32,7 @@ _TELLING = frozenset(
     get_local_rank get_node_local_rank set_device set_default_device init_device_mesh DeviceMesh init_process_group
     DataLoader DistributedSampler set_epoch manual_seed FSDPModule param_groups subprocess""".split()
 )
-_DYNAMIC = frozenset({"getattr", "setattr", "vars", "__dict__", "eval", "exec", "globals"})
+_DYNAMIC = frozenset({"getattr", "setattr", "__setattr__", "vars", "__dict__", "eval", "exec", "globals"})
 _COMMAND_LINES = frozenset({"ArgumentParser", "add_argument"})
 _DEVICE = frozenset({"cuda", "device", "to_device"})  # these only matter as long as no device was used
 _TORCH_PARTS = ("torch.distributed", "torch.optim", "torch.multiprocessing")
@@ -86,6 +87,21 @@ class Relevance:
         for _, part in parts:
             found |= names_in(part)
         return None if found & _DYNAMIC or len(parts) > BUDGET.name_parts else frozenset(found)
+
+    def written(self, module: Module, node: nodes.NodeNG) -> frozenset[str] | None:
+        """Names of fields that this code, and what it calls by name, may set or fill; None if it may be any."""
+        return self._once(self._gather_written, module, node)
+
+    def _gather_written(self, module: Module, node: nodes.NodeNG) -> frozenset[str] | None:
+        if self.mentioned(module, node) is None or not self.stays_inside(module, node):
+            return None
+        found: set[str] = set()
+        for at, part in self.code_of(module, node):
+            written = written_in(at, part)
+            if written is None:
+                return None
+            found |= written
+        return frozenset(found)
 
     def stays_inside(self, module: Module, node: nodes.NodeNG) -> bool:
         """Is all that it calls, by name, code of the project or of packages that leave models and optimizers alone?"""

@@ -11,7 +11,6 @@ from ..frontend.packages import builds_models, is_listed, is_of_python, is_optim
 from ..interpreter.call import Call
 from . import adapters  # noqa: F401 (they register)
 from .computed import computed
-from .escapes import describe
 from .frameworks import call_framework, framework_of
 from .objects import Objects
 from .python import (  # noqa: F401 (they register)
@@ -38,6 +37,7 @@ from .torch.precision import dtypes
 from .torch.ranks import collectives, data, groups, own_sources, rank, seeds  # noqa: F401 (they register)
 from .torch.sharding import module_tree, modules, parameters, sizes
 from .torch.training import dtensors, optim, steps  # noqa: F401 (they register)
+from .words import describe
 
 _NEVER_CALL = (
     "builtins.", "inspect.", "typing.", "functools.", "types.", "logging.", "warnings.", "dataclasses.",

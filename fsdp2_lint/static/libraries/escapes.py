@@ -10,7 +10,7 @@ from ..budget import BUDGET
 from ..domain import events
 from ..domain.path_conditions import TRUE
 from ..domain.store import Entries, Items
-from ..domain.values import BELOW, NONE, PICK, SOME, AbstractObject, Bound, ClassV, Ext, Func, Obj, Partial, Value
+from ..domain.values import NONE, PICK, SOME, AbstractObject, Bound, ClassV, Ext, Func, Obj, Partial, Value
 from ..frontend.packages import builds_models, is_harmless
 from ..interpreter.call import Call
 from ..interpreter.frames import Diverges
@@ -21,7 +21,6 @@ from .torch.ranks import groups, rank
 
 Names = frozenset[str]
 MAX_REACH = BUDGET.reach
-IMPORTED = "what a computed name imports"
 
 
 class Escapes(Membership):
@@ -196,24 +195,3 @@ def _leads_to_parameters(item: object) -> bool:
     if not isinstance(item, str):
         return isinstance(item, tuple) and item[0] == PICK
     return item in ("param_groups", "__dict__", "['params']", SOME) or item.startswith("[") and item[1:2] != "'"
-
-
-def describe(obj: Obj) -> str:
-    """An object in the words of the source."""
-    words = _origin(obj.atom.origin) or obj.atom.kind
-    for item in obj.path:
-        if item == SOME:
-            words = words if words == IMPORTED else f"a part of {words}"
-        elif isinstance(item, str):
-            words += "'s modules" if item.startswith(BELOW) else item if item.startswith("[") else f".{item}"
-        elif item[0] != PICK:
-            words += "(…)"
-    return words
-
-
-def _origin(words: str) -> str:
-    """Where an object began, without what only the interpreter knows of."""
-    if words.startswith(("__getitem__", "an item of a dict", "one of many values", "an entry of a registry.")):
-        maker = words.rsplit(".", 1)
-        return f"the result of {maker[1]}" if len(maker) > 1 else "an entry of a registry"
-    return words

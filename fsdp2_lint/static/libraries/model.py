@@ -34,7 +34,6 @@ from ..interpreter.expressions import own_values
 from ..interpreter.frames import Diverges
 from . import registered  # noqa: F401 (what is in it registers itself)
 from .calls import Calls
-from .escapes import describe
 from .frameworks import framework_method
 from .outputs import is_output
 from .python import arguments, attempts, records, value_methods
@@ -44,6 +43,7 @@ from .torch.migration import migration, versions
 from .torch.ranks import groups
 from .torch.sharding import module_tree, sharding
 from .torch.training import dtensors, optim
+from .words import describe
 
 _PICKS = frozenset({"chunk", "split", "tensor_split", "narrow", "shard", "select", "index_select", "take"})
 # Packages that look at functions or keep them, but do not call them while a model is set up.

@@ -36,7 +36,7 @@ from ..interpreter.frames import Diverges
 from ..interpreter.syntax import class_body
 from . import adapters
 from .computed import Element
-from .escapes import Escapes, describe
+from .escapes import Escapes
 from .frameworks import framework_attr
 from .python import records
 from .python.reflection import class_as_value, of_classes
@@ -48,6 +48,7 @@ from .torch.migration import fsdp1_methods, migration, versions
 from .torch.ranks import data, rank, rounds
 from .torch.sharding import module_tree
 from .torch.training import dtensors, generators, optim, schedulers
+from .words import describe
 
 
 class Objects(Escapes):

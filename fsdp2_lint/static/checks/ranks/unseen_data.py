@@ -9,8 +9,8 @@ from ...domain.values import SOME, Obj, is_each
 from ...frontend.packages import builds_models
 from ...interpreter.expressions.own_values import ABOUT
 from ...libraries.computed import Element, ingredients
-from ...libraries.escapes import describe
 from ...libraries.torch.ranks.data import Loader
+from ...libraries.words import describe
 from ..shared.conditions import objects_in
 from ..shared.program import Program
 

@@ -14,8 +14,8 @@ from ...domain.relations import Address, Relation, relation
 from ...domain.trace import E, Trace
 from ...domain.values import EACH, AbstractObject, ClassV, Ext, Obj, is_each
 from ...frontend.project import Project
-from ...libraries.escapes import describe
 from ...libraries.interface import Machine
+from ...libraries.words import describe
 from .loops import Loop, loops_around
 
 RELATED = frozenset({Relation.SAME, Relation.CONTAINS, Relation.INSIDE})

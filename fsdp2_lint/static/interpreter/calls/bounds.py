@@ -83,5 +83,6 @@ class Bounds(Iteration[L]):
 
     def blur(self, func: Func, handed: list[Value]) -> None:
         """A function that is not run was handed these."""
-        names = self.project.relevance.mentioned(func.module, func.node)
-        self.open_data(handed, f"{func.name}() may change", names)
+        relevance = self.project.relevance
+        names, written = (ask(func.module, func.node) for ask in (relevance.mentioned, relevance.written))
+        self.open_data(handed, f"{func.name}() may change", names, written)

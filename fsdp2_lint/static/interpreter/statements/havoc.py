@@ -61,10 +61,13 @@ class Havoc(Machine[L]):
         self.guard = self.guard.add(arm_of(1)) or self.guard
         return FALL | RETURN
 
-    def open_data(self, handed: list[Value], why: str, names: frozenset[str] | None = None) -> None:
+    def open_data(
+        self, handed: list[Value], why: str, names: frozenset[str] | None = None, written: frozenset[str] | None = None
+    ) -> None:
         """Data that unseen code may fill or set: conditions on it are open from here on.
 
-        ``names``: all that the code mentions, where that is known; it leaves fields of other names alone.
+        ``names``: all that the code mentions, where that is known; it leaves fields of other names alone. ``written``:
+        those of them that it does more with than read, where that is known.
         """
         for value in handed:
             for leaf in self.inside(value):
@@ -73,6 +76,8 @@ class Havoc(Machine[L]):
                 elif isinstance(leaf, Obj) and not leaf.atom.module:
                     for name in self.store.fields.get(leaf, ()):
                         held = self.store.get((leaf, name)) if names is None or name in names else None
+                        if isinstance(held, (ListV, DictV, Const)) and not (written is None or name in written):
+                            continue
                         if isinstance(held, (ListV, DictV)):
                             self.open_up(held, why)
                         elif isinstance(held, Const):

@@ -30,13 +30,13 @@ from ...domain.values import (
 from ...interpreter.call import Call
 from ...interpreter.expressions import asked_names, enums
 from ...interpreter.expressions.numbers import said_by
-from ..escapes import IMPORTED
 from ..interface import Machine
 from ..tables import external
 from ..torch.migration import fsdp1_methods
 from ..torch.migration.migration import class_named, fsdp1_asked
 from ..torch.sharding import parameters
 from ..torch.sharding.module_tree import was_loaded_by_library
+from ..words import IMPORTED
 from .attempts import TypeOf, is_dtensor
 from .kinds import is_a
 

@@ -12,8 +12,8 @@ from ....domain import events
 from ....domain.path_conditions import PathCondition
 from ....domain.values import NONE, AbstractObject, Const, DictV, Obj, StateDict, Value
 from ....interpreter.call import Call
-from ...escapes import describe
 from ...interface import Machine
+from ...words import describe
 from ..sharding.sharding import keyword_sites
 
 OPTIONS = (

@@ -9,9 +9,9 @@ from ....domain.choices import choose
 from ....domain.path_conditions import TRUE
 from ....domain.values import NONE, Obj, Value, unknown
 from ....interpreter.call import Call
-from ...escapes import describe
 from ...interface import Machine
 from ...tables import external, method
+from ...words import describe
 
 OF_FSDP1 = frozenset({"no_sync", "clip_grad_norm_"})
 _CATCHING = frozenset({"AttributeError", "Exception", "BaseException"})

@@ -10,9 +10,9 @@ from ....domain.path_conditions import TRUE, PathCondition
 from ....domain.values import NONE, Const, DictV, Obj, ParamV, Value, unknown
 from ....frontend.torch_api import canonical
 from ....interpreter.call import Call
-from ...escapes import describe
 from ...interface import Machine
 from ...tables import external, method
+from ...words import describe
 from .modules import wrapped
 
 _TP = "torch.distributed.tensor.parallel."

@@ -33,6 +33,7 @@ from ....interpreter.call import Call
 from ....interpreter.expressions.numbers import is_multiple
 from ...interface import Machine
 from ...tables import external, method
+from ...words import describe
 from ..checkpoints.key_prefixes import note_compiled
 from ..initialisation import blank
 from ..launch.device import device_kind, placed, touch
@@ -189,6 +190,9 @@ def switched(machine: Machine, obj: Obj, call: Call) -> Value:
 @method("apply")
 def apply(machine: Machine, obj: Obj, call: Call) -> Value:
     function = call.arg(0, "fn")
+    models = [leaf for leaf in machine.objects(function) if leaf.atom.module or machine.find_attr(leaf, "forward")]
+    if models and not obj.atom.module:  # no module's method: something is applied to a model
+        return machine.libraries.not_known(f"{describe(obj)}.apply()", call, obj)
     if not isinstance(function, (Func, Bound, Partial)):
         blank.written(machine, call.node, [obj], in_place=True)
     known = descendants(machine, obj) or [("", obj.child(BELOW))]
