@@ -9,11 +9,12 @@ from typing import Any
 from ..budget import BUDGET
 from .choices import choose, options
 from .path_conditions import TRUE, PathCondition
-from .values import NONE, ClassV, Const, Ext, GuardedUnion, Obj, Value
+from .values import NONE, ClassV, Const, Ext, GuardedUnion, Obj, Text, Value
 
 Key = Any  # (frame id, name), (Obj, attribute), (Module, name) or a heap id
 _ABSENT = object()
 KNOWN_KEYS = (Const, ClassV, Ext)  # a class, or a function of a package, is the same key wherever it is written
+ALL_KEYS = Text(None, "**")  # the key of an entry that stands for all that a mapping holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,13 @@ class Entries:
 
     entries: tuple[tuple[Value, PathCondition, Value], ...] = ()
     open_why: str = ""
+
+    def copied(self) -> Obj | None:
+        """The mapping that was copied into it, if nothing else says what a key that is not listed may stand for."""
+        others = [(key, path, value) for key, path, value in self.entries if not isinstance(key, KNOWN_KEYS)]
+        if len(others) == 1 and others[0][:2] == (ALL_KEYS, TRUE) and isinstance(others[0][2], Obj):
+            return others[0][2]
+        return None
 
     def get(self, key: Value) -> Value | None:
         found = [(guard, value) for name, guard, value in self.entries if name == key]

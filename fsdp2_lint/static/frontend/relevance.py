@@ -114,11 +114,11 @@ class Relevance:
         )
 
     def comes_to_torch(self, module: Module, node: nodes.NodeNG) -> bool:
-        """Does it call, by name, code of a file that speaks of torch?"""
+        """Does it call code of a file that speaks of torch, by name, or perhaps what it looks up in a registry?"""
         return self._once(self._comes_to_torch, module, node)
 
     def _comes_to_torch(self, module: Module, node: nodes.NodeNG) -> bool:
-        return self._some_code(module, node, lambda at, part: at.mentions_torch)
+        return self._some_code(module, node, lambda at, part: at.mentions_torch or _calls_values(part))
 
     def makes_settings(self, module: Module, node: nodes.NodeNG) -> bool:
         """Does it describe a command line, or build a record of the project? What is sharded is asked of these."""

@@ -66,6 +66,7 @@ class Machine(Semantics, Generic[L]):
         self.closures: dict[int, int] = {}
         self.types: dict[Obj, ClassV] = {}  # declared types of unknown values
         self.domains: dict[Obj, tuple[Any, ...] | None] = {}  # the constants that unknown values are one of
+        self.factories: dict[int, Value] = {}  # by the number of a defaultdict: what makes the values of new keys
         self.parents: dict[Obj, tuple[Obj, str]] = {}  # which module a module was stored in first
         self.steps = 0
         self.max_steps = max_steps
@@ -114,6 +115,7 @@ class Machine(Semantics, Generic[L]):
         self.unseen_makers: dict[ClassV, str] = {}
         self.wrapped_by: list[str] = []  # decorators around the calls that run, which may not have run them
         self.method_values: dict[Func, Func] = {}
+        self.definitions: dict[nodes.NodeNG, Value] = {}  # what functions at the top of files are, behind decorators
         self.mros: dict[ClassV, list[Value]] = {}
         self.frame_flow = 0
 

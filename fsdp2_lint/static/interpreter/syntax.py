@@ -217,3 +217,14 @@ def is_dataclass(cls: nodes.NodeNG) -> bool:
     made_by = cls.decorators.nodes if isinstance(cls, nodes.ClassDef) and cls.decorators is not None else []
     called = [each.func if isinstance(each, nodes.Call) else each for each in made_by]
     return any(full_name(each) == "dataclasses.dataclass" for each in called)
+
+
+def hands_out_code(func: nodes.NodeNG) -> bool:
+    """Does it return a function or class of its own, such as a decorator? What that is handed is not known yet."""
+    found: bool | None = getattr(func, "fsdp2_hands_out", None)
+    if found is None:
+        made = {part.name for part in func.nodes_of_class((nodes.FunctionDef, nodes.ClassDef)) if part is not func}
+        returned = [part.value for part in func.nodes_of_class(nodes.Return) if part.value is not None]
+        named = (part for value in returned for part in value.nodes_of_class((nodes.Name, nodes.Lambda)))
+        found = func.fsdp2_hands_out = any(isinstance(part, nodes.Lambda) or part.name in made for part in named)
+    return found

@@ -11,10 +11,11 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...budget import BUDGET
 from ...domain import events
+from ...domain.choices import options
 from ...domain.events import Step
 from ...domain.path_conditions import PathCondition
 from ...domain.relations import Relation
-from ...domain.values import NONE, ClassV, Const, Ext, GuardedUnion, Obj, Value
+from ...domain.values import NONE, SLICE, ClassV, Const, Ext, GuardedUnion, Obj, Value
 from ...interpreter.syntax import class_body
 from ...libraries.torch.precision.precision import dtype_name, policy_of
 from ...libraries.torch.sharding.module_tree import FREE
@@ -64,33 +65,36 @@ class Made:
 
 def clash(program: Program, step: Step[events.Sharded], steps: tuple[Step[events.Sharded], ...]) -> Answer[Place]:
     """Where two dtypes meet in one operation of the forward; unknown where a layer or a cast was not followed."""
+    if len({each.what.options.get("mp_policy") for each in steps}) == 1:
+        return _all_calls(program, step)
     if steps not in program.dtypes:
         program.dtypes[steps] = {each.dtype for other in steps for each in _precisions(other)}
     if len(program.dtypes[steps]) < 2:
-        return _all_calls(program, step)
+        unsure = any(map(_is_unsure, steps))
+        return unknown("in which dtypes the groups compute is not known") if unsure else _all_calls(program, step)
     if any(True for _ in program.trace.of(events.Autocast)):
         return unknown("autocast may bring the dtypes together")
     for call in program.trace.of(events.Called, after=step):
         layer = call.subject
         if layer is None or _kind(layer) not in _STRICT or not call.what.args:
             continue
-        if group_of(program, layer) is not step:
+        if group_of(program, layer, step.guard) is not step:
             continue
         for mine in _precisions(step):
             own = mine.dtype or StaticGrouping(program, step, layer).dtype(layer)
-            for made in _made(program, call.what.args[0]) if own is not None else ():
+            for made in _made(program, call.what.args[0], step.guard) if own is not None else ():
                 if made.group is step or made.dtype == own or mine.casts and not _inside(program, made.by, step):
                     continue
                 if made.path.compatible(mine.path) and made.path.compatible(call.guard):
                     name = program.machine.parents.get(layer, (layer, "a layer"))[1]
                     return yes(Place(made.group.when, f"{name} gets {made.dtype} tensors and has {own} weights"))
-    return _all_calls(program, step, parts=True)
+    return unknown("whether tensors of one group's dtype come to the weights of another one was not followed")
 
 
 def _all_calls(program: Program, step: Step[events.Sharded], *, parts: bool = False) -> Answer[Place]:
     if step.what.options_open:
         return unknown("which keywords fully_shard gets is not known")
-    return program.nothing(step.what.group[0], events.Sharded, parts=parts)
+    return program.nothing(step.what.group[0], events.Sharded)
 
 
 def _precisions(step: Step[events.Sharded]) -> Iterator[Precision]:
@@ -98,15 +102,29 @@ def _precisions(step: Step[events.Sharded]) -> Iterator[Precision]:
     if step.what.options_open and "mp_policy" not in step.what.options:
         return
     for path, value in given(step, "mp_policy"):
-        if value is None:
+        if value is None or value == NONE:
             yield Precision(path, None, None, False)
         policy = policy_of(value)
         if policy is None:
             continue
-        dtype, returns = (_said(policy.fields.get(name)) for name in ("param_dtype", "output_dtype"))
-        if dtype != "" and returns != "":
-            casts = dtype is not None and policy.fields.get("cast_forward_inputs") != Const(False)
-            yield Precision(path, dtype, returns, casts)
+        cast = policy.fields.get("cast_forward_inputs") != Const(False)
+        for there, param_dtype in options(policy.fields.get("param_dtype", NONE)):
+            for where, output_dtype in options(policy.fields.get("output_dtype", NONE)):
+                dtype, returns = _said(param_dtype), _said(output_dtype)
+                joined = path.join(there)
+                joined = joined.join(where) if joined is not None else None
+                if joined is not None and dtype != "" and returns != "":
+                    yield Precision(joined, dtype, returns, dtype is not None and cast)
+
+
+def _is_unsure(step: Step[events.Sharded]) -> bool:
+    """May it compute in a dtype that is not written down?"""
+    said = [value for _, value in given(step, "mp_policy") if value is not None and value != NONE]
+    policies = [policy_of(value) for value in said]
+    return any(
+        policy is None or any(_said(dtype) == "" for _, dtype in options(policy.fields.get("param_dtype", NONE)))
+        for policy in policies
+    )
 
 
 def _said(value: Value | None) -> str | None:
@@ -126,13 +144,13 @@ def _inside(program: Program, module: Obj, step: Step[events.Sharded]) -> bool:
     return any(program.relation(module, part) is Relation.INSIDE for part in step.what.group)
 
 
-def _made(program: Program, value: Value, depth: int = 0) -> Iterator[Made]:
-    """What a tensor may be, as far as the modules that it went through are known."""
+def _made(program: Program, value: Value, here: PathCondition, depth: int = 0) -> Iterator[Made]:
+    """What a tensor may be on a path, as far as the modules that it went through are known."""
     if depth > BUDGET.dtype_path:
         return
     if isinstance(value, GuardedUnion):
         for path, leaf in value.options:
-            for made in _made(program, leaf, depth + 1):
+            for made in _made(program, leaf, here, depth + 1):
                 if (joined := made.path.join(path)) is not None:
                     yield Made(made.dtype, made.group, made.by, joined)
         return
@@ -140,24 +158,26 @@ def _made(program: Program, value: Value, depth: int = 0) -> Iterator[Made]:
         return
     if (module := program.machine.libraries.outputs.get(value)) is not None:
         if _keeps(program, module):
-            yield from _returned(program, module)
+            yield from _returned(program, module, here)
         return
+    if value.item == SLICE and value.parent is not None:
+        yield from _made(program, value.parent, here, depth + 1)
     if value.parent is None or not isinstance(value.item, tuple) or value.item[0] != "()":
         return
     if value.item[1] in _RESHAPED:
-        yield from _made(program, value.parent, depth + 1)
+        yield from _made(program, value.parent, here, depth + 1)
     layer = value.parent
     if value.item[1]:
         return
     if _kind(layer) in (*_STRICT, "Embedding"):
-        yield from _returned(program, layer)
+        yield from _returned(program, layer, here)
     elif _kind(layer) in _PASSING and isinstance(value.item[2], tuple) and value.item[2]:
-        yield from _made(program, value.item[2][0], depth + 1)
+        yield from _made(program, value.item[2][0], here, depth + 1)
 
 
-def _returned(program: Program, module: Obj) -> Iterator[Made]:
+def _returned(program: Program, module: Obj, here: PathCondition) -> Iterator[Made]:
     """By a block that is a group of its own, or by a layer."""
-    group = group_of(program, module)
+    group = group_of(program, module, here)
     own = group is not None and any(program.relation(module, part) is Relation.SAME for part in group.what.group)
     if group is None or not own and not _kind(module):
         return

@@ -21,10 +21,15 @@ _BY_COMPUTED_NAME = r"\.register_parameter\(\s*[A-Za-z_]"
 _REDUCING = ("all_reduce()", "all_reduce_coalesced()", "reduce_scatter()", "reduce_scatter_tensor()", "reduce()")
 
 
-def group_of(program: Program, layer: Obj) -> Step[events.Sharded] | None:
-    """The call whose group a layer belongs to: that on the innermost module around it. None where that is not sure."""
+def group_of(program: Program, layer: Obj, path: PathCondition | None = None) -> Step[events.Sharded] | None:
+    """The call whose group a layer belongs to: that on the innermost module around it. None where that is not sure.
+
+    ``path``: the one that is asked about. A call that it excludes does not count; one that it leaves open is not sure.
+    """
     best: tuple[int, Step[events.Sharded]] | None = None
     for step, part, relation in program.touching(layer):
+        if path is not None and not step.guard.compatible(path):
+            continue
         if relation is Relation.MAY:
             return None
         depth = len(program.address(part)[1])
@@ -32,7 +37,9 @@ def group_of(program: Program, layer: Obj) -> Step[events.Sharded] | None:
             best = depth, step
         elif best is not None and depth == best[0] and step is not best[1]:
             return None  # perhaps two alternatives
-    return best[1] if best is not None else None
+    if best is None or path is not None and not path.implies(best[1].guard):
+        return None
+    return best[1]
 
 
 def _pair(tie: Step[events.Tied]) -> frozenset[Obj]:
@@ -56,7 +63,7 @@ class StaticGrouping(OfStep[events.Sharded]):
         for tie in self.program.trace.of(events.Tied, before=self.step):
             assert tie.subject is not None
             for layer, other in ((tie.subject, tie.what.other), (tie.what.other, tie.subject)):
-                mine, theirs = group_of(self.program, layer), group_of(self.program, other)
+                mine, theirs = (group_of(self.program, each, self.step.guard) for each in (layer, other))
                 unsure = unsure or self._alternatives(layer, mine) or self._alternatives(other, theirs)
                 if mine is not self.step or theirs is None or theirs is mine:
                     continue

@@ -70,6 +70,6 @@ class LateParts:
 
     def _trains(self, part: Obj, attached: AnyStep) -> bool:
         return not any(
-            step.index > attached.index and self.program.related(step.subject, part)
+            step.index > attached.index and step.together(attached) and self.program.related(step.subject, part)
             for step in self.program.trace.of(events.Frozen)
         )

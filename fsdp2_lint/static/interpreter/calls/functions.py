@@ -42,7 +42,7 @@ from ..call import UNREAD_KEYWORDS, Call
 from ..expressions import domains
 from ..frames import FALL, RAISE, RETURN, Diverges, Frame
 from ..machine import L
-from ..syntax import checks, is_dataclass
+from ..syntax import checks, hands_out_code, is_dataclass
 from .bounds import Bounds
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Functions(Bounds[L]):
 
     def pointless(self, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None) -> bool:
         """Code that has no part in what is checked, with nothing of it in its hands."""
-        if func.closure or func.name in ("__init__", "__post_init__"):
+        if func.closure or func.name in ("__init__", "__post_init__") or hands_out_code(func.node):
             return False
         near = func.module.mentions_torch or self.project.is_relevant(func.module.path)
         if near and not lengthy(func.node) or is_predicate(func.node):

@@ -37,6 +37,7 @@ from ...domain.values import (
     is_each,
     unknown,
 )
+from ..call import Call
 from ..machine import L
 from ..statements.loops import rounds_of, stands_for_rounds
 from . import asked_names, enums, flags, orders
@@ -120,6 +121,7 @@ class Containers(Names[L]):
         if isinstance(leaf, (ListV, TupleV)):
             return self.list_item(self.listing(leaf), key)
         if isinstance(leaf, DictV):
+            self.fill_in(leaf, key, node)
             return self.dict_item(leaf, key)
         if isinstance(leaf, ModRef):
             return asked_names.global_of(self, leaf, key)
@@ -190,6 +192,9 @@ class Containers(Names[L]):
                 return choose(possible)
             if not held.open_why and all(isinstance(name, KNOWN_KEYS) for name, _, _ in held.entries):
                 return default if default is not None else unknown(f"missing key {key}", kind="opaque")
+            mapping = held.copied()
+            if mapping is not None and isinstance(key, Const) and default in (None, NONE):
+                return mapping.child(f"[{key.value!r}]")
         values = [(path, _in_any_order(value)) for _, path, value in held.entries]
         if not values:
             return default if default and not held.open_why else unknown("an item of a dict", kind="opaque")
@@ -200,6 +205,12 @@ class Containers(Names[L]):
         ):  # which of those that the one value stands for is not known
             return choose([(path, self.some_of(value)) for path, value in values])
         return self.entry_of_some_key(held, key, default)
+
+    def fill_in(self, leaf: DictV, key: Value, node: nodes.NodeNG) -> None:
+        """A key that a ``defaultdict`` does not have gets a value when it is asked for."""
+        factory = self.factories.get(leaf.id)
+        if factory is not None and all(name != key for name, _, _ in self.entries(leaf).entries):
+            self.set_item(leaf, key, self.call(factory, Call(node, [])), node)
 
     def leave_open(self, held: DictV | ListV, why: str) -> None:
         """More may be in it than is known."""

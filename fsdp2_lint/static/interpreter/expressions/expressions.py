@@ -115,7 +115,7 @@ class Expressions(Texts[L]):
 
     def update_dict(self, target: DictV, other: Value) -> None:
         """Keys of the other dict replace those of this one; open where the other is."""
-        from ...domain.store import Entries
+        from ...domain.store import ALL_KEYS, Entries
 
         held = self.entries(target)
         for guard, leaf in self.alternatives(other):
@@ -135,7 +135,7 @@ class Expressions(Texts[L]):
                 held = Entries(held.entries, held.open_why or more.open_why)
             elif leaf != NONE:
                 held = Entries(
-                    (*held.entries, (Text(None), guard, leaf)), held.open_why or "a mapping that was not followed"
+                    (*held.entries, (ALL_KEYS, guard, leaf)), held.open_why or "a mapping that was not followed"
                 )
         self.store.put(target.id, held)
 

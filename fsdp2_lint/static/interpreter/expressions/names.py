@@ -102,7 +102,7 @@ class Names(Loops[L]):
     def evaluate_binding(self, module: Module, node: nodes.NodeNG, name: str) -> Value | None:
         """What a binding at the top of a file gives a name; None where it is no value."""
         if isinstance(node, nodes.FunctionDef):
-            return self.decorated(node, Func(module, node))
+            return self.defined(module, node)
         if isinstance(node, (nodes.Assign, nodes.AnnAssign)) and node.value is not None:
             kept = {
                 key: value for key, value in self.store.state.items() if isinstance(key, tuple) and key[0] is module
@@ -116,6 +116,18 @@ class Names(Loops[L]):
             self.store.state.update(kept)
             return found if found is not None else unknown(name)
         return None
+
+    def defined(self, module: Module, node: nodes.FunctionDef) -> Value:
+        """What a ``def`` at the top of a file binds. Its decorators run once, though they may be met while they run."""
+        if node not in self.definitions:
+            try:
+                made = self.decorated(node, Func(module, node))
+            except Diverges:
+                if node not in self.definitions:
+                    raise
+            else:
+                self.definitions[node] = made
+        return self.definitions[node]
 
     def fill_registry(self, module: Module, name: str) -> None:
         """A list or dict of a module that decorators and calls fill while files are imported."""
@@ -150,7 +162,7 @@ class Names(Loops[L]):
         if isinstance(node, nodes.ClassDef):
             self.decorated(node, ClassV(module, node))
         elif isinstance(node, nodes.FunctionDef):
-            self.decorated(node, Func(module, node))
+            self.defined(module, node)
         else:
             self.exec(node)
         return NONE

@@ -66,7 +66,11 @@ def make_dict(machine: Machine, call: Call) -> Value:
             machine.store.put((namespace, name), machine.begun(f".{name}", value))
         return namespace
     made = machine.new_dict()
-    args = call.args[1:] if call.name.endswith("defaultdict") else call.args
+    args = call.args
+    if call.name.endswith("defaultdict") and args:
+        factory, *args = args
+        if factory != NONE:
+            machine.factories[made.id] = factory
     for value in args:
         for _, leaf in machine.alternatives(value):
             if isinstance(leaf, (ListV, TupleV, Params)):
