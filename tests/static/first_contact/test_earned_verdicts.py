@@ -54,12 +54,26 @@ SEEDED = "torch.manual_seed(7 + dist.get_rank())\n"
     "write",
     [
         "for name, p in model.named_parameters():\n    if name.endswith('bias'):\n        nn.init.zeros_(p)\n",
-        "nn.init.zeros_(model.head.bias)\n",
         "if os.environ.get('OLD'):\n    model.load_state_dict(torch.load('old.pt'))\n",
     ],
 )
 def test_a_write_to_some_of_it(write: str) -> None:
     assert analyse(main(SEEDED + SHARDED + write + TRAINED)).verdicts("FSDP203") == {"unknown"}
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        "nn.init.zeros_(model.head.bias)\n",
+        "model.head.load_state_dict(torch.load('head.pt'))\n",
+        "if os.environ.get('OLD'):\n    model.embed.load_state_dict(torch.load('old.pt'))\n",
+    ],
+)
+def test_a_write_to_a_part_leaves_the_others_as_each_rank_drew_them(write: str) -> None:
+    before = SHARDED.replace("model = Net()\n", "model = Net()\n" + write)
+    assert analyse(main(SEEDED + before + TRAINED)).verdicts("FSDP203") == {"violated"}
+    shared = SEEDED.replace("7 + dist.get_rank()", "7")
+    assert analyse(main(shared + before + TRAINED)).verdicts("FSDP203") <= {"upheld"}
 
 
 @pytest.mark.parametrize(

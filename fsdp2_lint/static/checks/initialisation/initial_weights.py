@@ -58,8 +58,15 @@ class StaticInitialWeights(Subject):
         loads = [step for step in self._filled(since=seeds[-1].index) if isinstance(step.what, events.Loaded)]
         if again := list(dict.fromkeys([*loads, *self._filled(since=drawn.at)])):
             return self._replaced(seeds[-1], again)
-        why = self._not_followed(seeds[-1])
-        return unknown(why) if why else yes(Place(seeds[-1].when, "each rank sets a seed of its own here"))
+        return self._seeded(seeds[-1])
+
+    def _seeded(self, seed: Step[events.Seeded]) -> Answer[Place]:
+        why = self._not_followed(seed)
+        return unknown(why) if why else yes(Place(seed.when, "each rank sets a seed of its own here"))
+
+    def _keeps_its_own(self, layer: Obj, again: list[AnyStep]) -> bool:
+        """Is it no part of what gets other weights?"""
+        return not any(step.subject is None or self.program.touches(layer, step.subject) for step in again)
 
     def _replaced(self, seed: Step[events.Seeded], again: list[AnyStep]) -> Answer[Place]:
         """No, where each run gives all that was drawn other weights; unknown where a part may keep its own."""
@@ -67,6 +74,8 @@ class StaticInitialWeights(Subject):
         sure = [step for step in again if not (drawn.leaves_some(step) or self._draws(step) or _is_own(step))]
         layers = [layer for _, layer in leaves(self.program.machine, self.obj) if may_draw(layer)]
         whole = not layers or self.program.parts_unseen(self.obj)
+        if not whole and any(self._keeps_its_own(layer, again) for layer in layers):
+            return self._seeded(seed)
         for layer in [self.obj] if whole else layers:
             writers = [[step for step in sure if self._writes(step, layer, name)] for name in ("weight", "bias")]
             if not all(map(drawn.surely_by, writers)):

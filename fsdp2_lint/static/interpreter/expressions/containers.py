@@ -287,10 +287,21 @@ class Containers(Names[L]):
         sources: list[Value] = []
         why = self.generate(node.generators, body, sources)
         made = orders.made_of(self, ListV(self.fresh(), lazy), *sources)
-        self.store.put(made.id, Items(tuple(items), False, why))  # nobody indexes one by a constant
+        exact = not why and self.one_by_one(node.generators, sources, items)
+        self.store.put(made.id, Items(tuple(items), exact, why))
         if lazy:
             self.libraries.generator_made(made, node)
         return made
+
+    def one_by_one(
+        self, generators: list[nodes.Comprehension], sources: list[Value], made: list[tuple[PathCondition, Value]]
+    ) -> bool:
+        """Was one element made of each that is known, in order, as in ``a, b = (int(environ[k]) for k in ("A", "B"))``?"""
+        if len(generators) > 1 or generators[0].ifs or not isinstance(sources[0], (ListV, TupleV)):
+            return False
+        held = self.listing(sources[0])
+        alone = len(made) == len(held.items) and all(path is TRUE for path, _ in (*held.items, *made))
+        return alone and held.exact
 
     def generate(self, generators: list[nodes.Comprehension], body: Any, sources: list[Value]) -> str:
         """Run ``body`` for each element that the generators yield of their ``sources``; why the listing is open.

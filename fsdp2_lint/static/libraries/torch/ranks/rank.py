@@ -44,7 +44,7 @@ INITIALISED = ("truth", "a process group exists")
 def environment(machine: Machine, key: Value, at: Site | None) -> Value:
     """``os.environ[key]``, read ``at``: a rank, what the program put there, or a setting that all ranks share."""
     if not (isinstance(key, Const) and isinstance(key.value, str)):
-        return unknown("an environment variable")
+        return unknown("an environment variable", at, kind="opaque")  # it may be that of a rank
     known = ENVIRONMENT.get(key.value)
     if (stored := machine.store.get((Ext("os.environ"), key.value))) is not None:
         machine.reads += 1
