@@ -296,7 +296,7 @@ class Containers(Names[L]):
     def one_by_one(
         self, generators: list[nodes.Comprehension], sources: list[Value], made: list[tuple[PathCondition, Value]]
     ) -> bool:
-        """Was one element made of each that is known, in order, as in ``a, b = (int(environ[k]) for k in ("A", "B"))``?"""
+        """Was one element made of each that is known, in order, as in ``a, b = (int(s) for s in ("1", "2"))``?"""
         if len(generators) > 1 or generators[0].ifs or not isinstance(sources[0], (ListV, TupleV)):
             return False
         held = self.listing(sources[0])
