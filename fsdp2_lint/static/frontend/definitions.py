@@ -21,6 +21,9 @@ GENERIC = frozenset(
 )  # fmt: skip
 
 
+_REGISTERS = frozenset({"register", "command", "default"})  # methods of what functions are registered with
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Definition:
     """A function or a module's own statements, and the file that has it."""
@@ -138,8 +141,8 @@ def reaching(
         for decorator in callee.code.decorators:
             names |= tables.get(decorator, set())
         names |= callee.code.decorators & objects
-        if "register" in callee.code.decorators:  # ``@shard.register``: who calls ``shard`` calls this
-            names |= callee.code.decorators - {"register"}
+        if callee.code.decorators & _REGISTERS:  # ``@shard.register``: who calls ``shard`` calls this
+            names |= callee.code.decorators - _REGISTERS
         callers = [caller for name in sorted(names) for caller in mentioned_by.get(name, ())]
         if callee.name in GENERIC:
             users = {callee.path, *importers.get(callee.path, ())}

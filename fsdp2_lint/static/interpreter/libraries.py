@@ -16,7 +16,7 @@ from ...vocab.finding import Moment
 from ..domain.formulas import Formula
 from ..domain.path_conditions import TRUE, PathCondition
 from ..domain.store import Items
-from ..domain.values import ClassV, Func, ListV, Obj, ParamV, StateDict, Value
+from ..domain.values import ClassV, Ext, Func, ListV, Obj, ParamV, StateDict, Value
 from ..frontend.module import Module
 from .call import Call
 
@@ -51,6 +51,9 @@ class Libraries(Protocol):
 
     def in_sharded(self, obj: Obj) -> bool:
         """Is something of the same outermost object sharded by now?"""
+
+    def decorated(self, by: Ext, func: Func) -> Value | None:
+        """What a decorator of another package makes of a function; None where nothing is known of it."""
 
     def constructed(self, obj: Obj, cls: ClassV, call: Call) -> None:
         """An object of a class of the project was initialised."""

@@ -18,6 +18,7 @@ from .python import (  # noqa: F401 (they register)
     attempts,
     builtins,
     calculation,
+    commands,
     copies,
     dynamic,
     pytrees,
@@ -122,6 +123,8 @@ class Calls(Objects):
         """``obj(...)``: a module's call runs its hooks, then ``forward``."""
         if obj.item == "__class__":  # another one of its class
             return unknown(describe(obj))
+        if (made := commands.called(self.machine, obj, call)) is not None:
+            return made
         if obj.parent is not None and (obj.item in METHODS or obj.item == "reset_parameters"):
             return self.call_unresolved_method(obj.parent, str(obj.item), call)  # looked up before, called now
         if self.by_computed_name(obj):

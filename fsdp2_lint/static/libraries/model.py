@@ -36,7 +36,7 @@ from . import registered  # noqa: F401 (what is in it registers itself)
 from .calls import Calls
 from .frameworks import framework_method
 from .outputs import is_output
-from .python import arguments, attempts, records, value_methods
+from .python import arguments, attempts, commands, records, value_methods
 from .tables import IN_PLACE, METHOD_OBSERVERS, METHODS, TENSOR_METHODS
 from .torch.checkpoints import state_dict
 from .torch.migration import migration, versions
@@ -147,6 +147,9 @@ class TorchModel(Calls):
     def default_of(self, obj: Obj) -> Value | None:
         """The default of a command-line option."""
         return arguments.defaults(obj.atom).get(obj.item) if obj.parent is obj.atom.root else None
+
+    def decorated(self, by: Ext, func: Func) -> Value | None:
+        return commands.group(self.machine, by, func)
 
     def is_option(self, obj: Obj) -> bool:
         return arguments.is_parser(obj.atom)

@@ -7,6 +7,7 @@ from .python import (
     attempts,
     builtins,
     calculation,
+    commands,
     copies,
     dynamic,
     kinds,

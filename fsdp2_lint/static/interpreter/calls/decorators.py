@@ -50,6 +50,9 @@ class Decorators(Calls[L]):
             return self.or_itself(self.call(maker, Call(decorator, [func])), func, decorator)
         if isinstance(callee, Ext) and callee.qname in _KEEPS:
             return func
+        if isinstance(callee, Ext) and isinstance(func, Func):
+            if (made := self.libraries.decorated(callee, func)) is not None:
+                return made
         chooses = isinstance(callee, Ext) and callee.qname in dispatching.CHOOSES
         foreign = callee is not None and self.libraries.is_foreign(callee)
         return self.around(func, decorator) if chooses or foreign else func

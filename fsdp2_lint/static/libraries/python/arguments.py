@@ -12,6 +12,7 @@ from ...interpreter.expressions import domains, enums
 from ...interpreter.frames import Diverges
 from ..interface import Machine
 
+PARSER = "argparse.ArgumentParser"  # and whatever else makes options of a command line
 _SWITCHES = (Const("store_true"), Const("store_false"))
 _TRUTHS = (Const(True), Const(False))
 

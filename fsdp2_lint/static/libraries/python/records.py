@@ -13,6 +13,7 @@ from ...interpreter.call import Call
 from ...interpreter.syntax import class_body, is_field
 from ..interface import Machine
 from ..tables import external
+from . import commands
 
 _CONSTRUCTORS = frozenset(  # class methods of pydantic's models that return an object of the class they are called on
     """model_validate model_validate_json model_validate_strings model_construct
@@ -42,6 +43,8 @@ class Described:
 def parsed(machine: Machine, call: Call) -> Value:
     """What is returned is an object of the class that is to be filled."""
     name = call.name
+    if isinstance(call.arg(*_TAKES[name]), Func):  # a command, of which the options are the parameters
+        return commands.run(machine, call)
     made, cls = machine.libraries.call_other(name, call), call.arg(*_TAKES[name])
     return as_object_of(machine, cls, made, call) if cls is not None else made
 
