@@ -103,6 +103,8 @@ class StaticDevice(AtStep[events.DeviceSet | events.DeviceIndex]):
             return self.program.excluded("a device is named here, and none is selected")
         if self.step.what.scoped:
             return self.program.excluded("the device is selected for a block only")
+        if self._is_the_first():
+            return self.program.excluded("it is the first of the devices, which is the current one before as well")
         mesh = StaticProcess(self.program).first_mesh(perhaps=True)
         for touch in self.program.trace.of(events.DeviceTouch, before=self.step):
             if by_rank_zero(touch.guard):
@@ -120,6 +122,12 @@ class StaticDevice(AtStep[events.DeviceSet | events.DeviceIndex]):
         if self.program.partial:
             return unknown("the code before was not seen")
         return self.program.nowhere(events.DeviceTouch)
+
+    def _is_the_first(self) -> bool:
+        """As where a launcher shows each process one device alone."""
+        index, here = self.step.what.index, self.step.guard
+        options = self.program.machine.alternatives(index) if index is not None else []
+        return [leaf for path, leaf in options if here.compatible(path)] == [Const(0)]
 
 
 _Gathering = events.Collective | events.Called | events.Backward

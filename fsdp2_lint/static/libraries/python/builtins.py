@@ -146,13 +146,18 @@ def make_zip(machine: Machine, call: Call) -> Value:
         if exact
         else max((len(held.items) for held in lists), default=0)
     )
-    rows = []
+    rows: list[tuple[PathCondition, Value]] = []
     for position in range(length):
-        picked = [
-            held.items[min(position, len(held.items) - 1)][1] if held.items else unknown("an element") for held in lists
-        ]
-        rows.append(TupleV(tuple(picked)))
-    return machine.new_list(rows, exact=exact, open_why=next((held.open_why for held in lists if held.open_why), ""))
+        picked = [held.items[min(position, len(held.items) - 1)] for held in lists if held.items]
+        there: PathCondition | None = TRUE
+        for path, _ in picked:
+            there = there.join(path) if there is not None else None
+        each = iter(value for _, value in picked)
+        row = TupleV(tuple(next(each) if held.items else unknown("an element") for held in lists))
+        if there is not None:
+            rows.append((there, row))
+    why = next((held.open_why for held in lists if held.open_why), "")
+    return machine.listed(Items(tuple(rows), exact and all(path is TRUE for path, _ in rows), why))
 
 
 @external("itertools.pairwise")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from astroid import nodes
 
 from ....domain import events
+from ....domain.choices import choose
 from ....domain.values import NONE, AbstractObject, Const, Ext, GuardedUnion, Obj, Rank, Text, Value, unknown
 from ....interpreter.call import Call
 from ...interface import Machine
@@ -101,6 +102,10 @@ def device_of(value: Value) -> Value | None:
 
 def device_index(machine: Machine, value: Value | None) -> Value | None:
     """The index in a device: None if it has none (the current device)."""
+    if isinstance(value, GuardedUnion):
+        found = [(path, device_index(machine, leaf)) for path, leaf in machine.alternatives(value)]
+        known = [(path, index) for path, index in found if index is not None]
+        return choose(known) if known else None
     if isinstance(value, Const):
         if isinstance(value.value, str):
             _, _, index = value.value.partition(":")
@@ -108,9 +113,9 @@ def device_index(machine: Machine, value: Value | None) -> Value | None:
         return value
     if isinstance(value, Text):
         return _rank_of(machine, value)
-    known = value.atom.state(Device) if isinstance(value, Obj) and value.parent is None else None
-    if known is not None:
-        return known.index if known.index is not None else device_index(machine, known.kind)
+    made = value.atom.state(Device) if isinstance(value, Obj) and value.parent is None else None
+    if made is not None:
+        return made.index if made.index is not None else device_index(machine, made.kind)
     if isinstance(value, Obj) and machine.libraries.default_of(value) is not None:
         return device_index(machine, machine.libraries.default_of(value))
     return value
