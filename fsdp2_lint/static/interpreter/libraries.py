@@ -55,6 +55,9 @@ class Libraries(Protocol):
     def decorated(self, by: Ext, func: Func) -> Value | None:
         """What a decorator of another package makes of a function; None where nothing is known of it."""
 
+    def taken_out(self, part: Value, indices: list[Value]) -> None:
+        """A part of something is taken out by these indices."""
+
     def constructed(self, obj: Obj, cls: ClassV, call: Call) -> None:
         """An object of a class of the project was initialised."""
 

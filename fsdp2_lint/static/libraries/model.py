@@ -40,7 +40,7 @@ from .python import arguments, attempts, commands, records, value_methods
 from .tables import IN_PLACE, METHOD_OBSERVERS, METHODS, TENSOR_METHODS
 from .torch.checkpoints import state_dict
 from .torch.migration import migration, versions
-from .torch.ranks import groups
+from .torch.ranks import data, groups
 from .torch.sharding import module_tree, sharding
 from .torch.training import dtensors, optim
 from .words import describe
@@ -150,6 +150,9 @@ class TorchModel(Calls):
 
     def decorated(self, by: Ext, func: Func) -> Value | None:
         return commands.group(self.machine, by, func)
+
+    def taken_out(self, part: Value, indices: list[Value]) -> None:
+        data.picked_by(self.machine, part, indices)
 
     def is_option(self, obj: Obj) -> bool:
         return arguments.is_parser(obj.atom)

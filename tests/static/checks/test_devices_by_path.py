@@ -1,4 +1,4 @@
-"""Which device a rank selects, where the program has several to choose from; and lists that are gone through together."""
+"""Which device a rank selects, where there are several to choose from; and lists that are gone through together."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from ...frontend.module import Module
 from ...frontend.packages import ALONE, ANYTHING, effect_of
 from ...frontend.relevance import names_in, qualified
 from ...interpreter.expressions.own_values import own_of
+from ...libraries.computed import Computation
 from ...libraries.interface import Machine
 from ...libraries.torch.ranks.data import Drawn, TensorData, seeds_of
 from ...libraries.torch.ranks.own_sources import GivenRank
@@ -33,6 +34,10 @@ _FILLED = frozenset(f"torch.{name}" for name in "arange eye linspace ones zeros 
 _FROM_FILES = ("torchvision.datasets.", "datasets.load_dataset", "datasets.load_from_disk")
 
 
+# What these return holds what they are given, and nothing else.
+_BROUGHT_TOGETHER = frozenset(f"torch.{name}" for name in "stack cat concat tensor as_tensor from_numpy".split())
+
+
 def made_of(machine: Machine, values: Iterable[Value]) -> Iterator[Value]:
     """What values come from: through containers, operators, and methods with what these are given."""
     stack, seen = list(values), set[Value]()
@@ -43,8 +48,11 @@ def made_of(machine: Machine, values: Iterable[Value]) -> Iterator[Value]:
             seen.add(leaf)
             called = [item[2] for item in leaf.path if item[0] == "()"] if isinstance(leaf, Obj) else []
             stack += (value for given in called if isinstance(given, tuple) for value in given)
+            computed = leaf.atom.state(Computation) if isinstance(leaf, Obj) and leaf.parent is None else None
             if isinstance(leaf, Obj) and leaf.atom.operands:
                 stack += leaf.atom.operands
+            elif computed is not None and computed.function in _BROUGHT_TOGETHER:
+                stack += computed.of
             else:
                 yield leaf
 

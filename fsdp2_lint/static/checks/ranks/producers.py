@@ -11,7 +11,8 @@ from ...domain.events import Step
 from ..shared.models import StaticModel
 from ..shared.producers import on
 from ..shared.program import Program
-from .data import StaticBatch, StaticEpochs, StaticSampler, trained_on
+from .batches import StaticBatch
+from .data import StaticEpochs, StaticSampler, trained_on
 from .errors import StaticHandler, handlers_around
 from .orders import StaticRounds
 

@@ -48,11 +48,17 @@ class Containers(Names[L]):
     def eval_Subscript(self, node: nodes.Subscript) -> Value:
         container = self.eval(node.value)
         if isinstance(node.slice, nodes.Slice):
-            self.note_picks(self.bounds_of(node.slice))
-            return self.over(container, lambda leaf: self.sliced(leaf, node.slice))
+            bounds = self.bounds_of(node.slice)
+            self.note_picks(bounds)
+            return self.taken_out(self.over(container, lambda leaf: self.sliced(leaf, node.slice)), bounds)
         key = self.eval(node.slice)
         self.note_picks([key])
-        return self.over(container, lambda leaf: self.get_item(leaf, key, node))
+        return self.taken_out(self.over(container, lambda leaf: self.get_item(leaf, key, node)), [key])
+
+    def taken_out(self, part: Value, indices: list[Value]) -> Value:
+        """A part of something, by these indices."""
+        self.libraries.taken_out(part, indices)
+        return part
 
     def eval_Slice(self, node: nodes.Slice) -> Value:
         """One of several indices in a row, as in ``x[:, 1:]``."""

@@ -75,6 +75,14 @@ class Drawn:
     made: Moment
 
 
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """Samples are taken out of it by numbers that were drawn. ``by_rank``: may an index say more, such as a rank?"""
+
+    draws: tuple[AbstractObject, ...]
+    by_rank: bool
+
+
 @external("torch.utils.data.DistributedSampler", "torch.utils.data.distributed.DistributedSampler")
 def sampler(machine: Machine, call: Call) -> Value:
     made = machine.libraries.call_other(call.name, call)
@@ -159,6 +167,25 @@ def seeds_of(generator: AbstractObject) -> tuple[Value, ...]:
     """In order; none where it was given none."""
     known = generator.state(Generator)
     return known.seeds if known is not None else ()
+
+
+def picked_by(machine: Machine, part: Value, indices: list[Value]) -> None:
+    """Something is taken out of data: by numbers that were drawn, and perhaps by what is not known?"""
+    leaves = [leaf for index in indices for leaf in machine.inside(index)]
+    draws = [leaf.atom for leaf in leaves if isinstance(leaf, Obj) and leaf.atom.state(Drawn) is not None]
+    if not draws:
+        return
+    by_rank = not all(map(_is_drawn, leaves))
+    for leaf in machine.objects(part):
+        known = leaf.atom.state(Picked) or Picked((), False)
+        leaf.atom.know(Picked(tuple(dict.fromkeys((*known.draws, *draws))), known.by_rank or by_rank))
+
+
+def _is_drawn(leaf: Value) -> bool:
+    """Is it made of nothing but drawn numbers and constants?"""
+    if not isinstance(leaf, Obj):
+        return isinstance(leaf, Const)
+    return leaf.atom.state(Drawn) is not None or bool(leaf.atom.operands) and all(map(_is_drawn, leaf.atom.operands))
 
 
 @external("torch.randint", "torch.randn", "torch.rand", "torch.randperm")

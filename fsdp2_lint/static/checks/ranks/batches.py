@@ -1,0 +1,137 @@
+"""What a call of a root is given: is it the same on each rank?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....vocab.answers import Answer, unknown, yes
+from ....vocab.finding import Place
+from ...domain import events
+from ...domain.values import NONE, SOME, Const, Obj, Rank, Text, TupleV, Value
+from ...frontend.packages import is_listed
+from ...libraries.torch.ranks.data import Drawn, Loader, Picked, Sampler
+from ..launch.machines import may_be_one_machine, on_one_machine
+from ..shared.program import AtStep
+from .data import inputs, not_followed
+from .data_sources import alike, code_varies, made_by_rank, made_of, origin_known, seeded_alike
+from .split_inputs import may_split
+
+
+class StaticBatch(AtStep[events.Called]):
+    """What one call of a root is given."""
+
+    def same_on_every_node(self) -> Answer[Place]:
+        """Is its part of the data chosen by the rank on the node? Processes that meet at localhost have one node."""
+        for obj in inputs(self.program, self.step):
+            loader = obj.atom.state(Loader)
+            for leaf in self.program.machine.objects(loader.sampler) if loader is not None else ():
+                sampler = leaf.atom.state(Sampler)
+                if sampler is None or not self._is_of_node(sampler.rank):
+                    continue
+                if why := not_followed(self.program) or may_split(self.program, self.step):
+                    return unknown(why)
+                if on_one_machine(self.program, self.step):
+                    return self.program.excluded("the processes meet at localhost, so there is one node")
+                if why := self._other_rank(sampler.rank):
+                    return unknown(why)
+                if may_be_one_machine(sampler.made.guard):
+                    return unknown("a condition on the way may leave one node only")
+                if loader is not None and made_by_rank(self.program, loader.dataset):
+                    return unknown("each node may have data of its own")
+                return yes(Place(sampler.made.when, "this sampler takes the rank on the node for the rank in the job"))
+        return self.program.excluded("no sampler that was seen is given the rank on the node")
+
+    def _is_of_node(self, rank: Value) -> bool:
+        """Also an option that has it by default: a launcher gives all ranks of a job one command line."""
+        default = self.program.machine.libraries.default_of(rank) if isinstance(rank, Obj) else None
+        return Rank("local") in (rank, default)
+
+    def _other_rank(self, rank: Value) -> str:
+        """Why an option may be what was put in its place."""
+        machine = self.program.machine
+        if not isinstance(rank, Obj):
+            return ""
+        options = rank.atom.root
+        if who := next((who for held, who in machine.libraries.handed.items() if held.atom is options.atom), ""):
+            return f"{who} was handed the options of the command line"
+        written = machine.store.get((options, SOME)) is not None
+        return "an option that is not known by name is set" if written else ""
+
+    def same_on_every_rank(self) -> Answer[Place]:
+        """Does each rank read the same samples? Unknown where the loader or its data set was not followed."""
+        if why := not_followed(self.program) or may_split(self.program, self.step):
+            return unknown(why)
+        read: list[Answer[Place]] = []
+        alone, beside = True, bool(self.step.what.open_why)
+        for value in made_of(self.program.machine, self.step.what.args):
+            loader = value.atom.state(Loader) if isinstance(value, Obj) else None
+            if isinstance(value, Obj) and any(of_rank(item) for item in value.path):
+                return self.program.excluded("the rank picks its part of the batch")
+            if loader is not None:
+                read.append(self._loader(loader))
+                alone = False
+            elif isinstance(value, Obj) and value.path and (picked := value.atom.state(Picked)) is not None:
+                read.append(self._picks(value, picked))
+                alone = False
+            elif isinstance(value, Obj) and _generator(value) != NONE:
+                read.append(self._drawn(value))
+            else:
+                beside = beside or not alike(self.program, value)
+        if alone and beside or not read:  # noise of one seed says nothing of the samples that it is added to
+            return unknown("where the batch comes from was not followed")
+        if all(answer.surely for answer in read) and self._picked():
+            return unknown("each rank may pick its part of the batch")
+        return next((answer for answer in read if not answer.surely), read[0])
+
+    def _drawn(self, obj: Obj) -> Answer[Place]:
+        why = origin_known(self.program, obj.atom.root)
+        return unknown(why) if why else yes(Place(self._site(obj), "drawn from a generator of the same seed"))
+
+    def _picks(self, obj: Obj, picked: Picked) -> Answer[Place]:
+        """Samples at places that were drawn: the same ones, where the draws are and what they are taken from is."""
+        data = obj.atom.root
+        known = data.atom.kind in ("unknown", "external") and is_listed(data.atom.origin)
+        if picked.by_rank or made_by_rank(self.program, data) or not known:
+            return unknown("where the batch comes from was not followed")
+        why = next((why for each in picked.draws if (why := origin_known(self.program, each.root))), "")
+        drawn = picked.draws[0].state(Drawn)
+        assert drawn is not None
+        return unknown(why) if why else yes(Place(drawn.made, "each rank draws the same places in the data here"))
+
+    def _site(self, obj: Obj) -> Any:
+        return next((step.when for step in self.program.trace.of(events.Loader) if step.subject is obj), self.step.when)
+
+    def _loader(self, loader: Loader) -> Answer[Place]:
+        if loader.sampler != NONE or loader.batch_sampler != NONE or loader.open_why:
+            return unknown("the loader has a sampler of its own")
+        why = origin_known(self.program, loader.dataset) or code_varies(self.program, loader.collate_fn)
+        if not why and loader.shuffle not in (NONE, Const(False)):
+            why = self._order(loader)
+        return unknown(why) if why else yes(Place(loader.made.when, "this loader knows nothing of ranks"))
+
+    def _order(self, loader: Loader) -> str:
+        """Why ranks may shuffle differently."""
+        if loader.shuffle != Const(True):
+            return "whether the loader shuffles is decided elsewhere"
+        if loader.generator != NONE:
+            return origin_known(self.program, loader.generator)
+        return seeded_alike(self.program, self.step.index)
+
+    def _picked(self) -> bool:
+        """Does the code around take a slice or chunk that a rank decides?"""
+        return any(site.path in self.program.machine.picks for site in self.step.when.chain)
+
+
+def _generator(obj: Obj) -> Value:
+    """That of random numbers; NONE for the common one, and for what was not drawn."""
+    drawn = obj.atom.state(Drawn)
+    return drawn.by if drawn is not None else NONE
+
+
+def of_rank(item: Any) -> bool:
+    """Does a step of a path depend on the rank?"""
+    if isinstance(item, Text):
+        return item.per_rank is not False
+    if isinstance(item, TupleV):
+        return any(map(of_rank, item.items))
+    return isinstance(item, Rank) or isinstance(item, tuple) and any(map(of_rank, item))
