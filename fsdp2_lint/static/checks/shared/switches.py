@@ -45,7 +45,7 @@ class LeftOff(OfStep[events.InLoops]):
         before = [each for each in switches if each[0].driven_before(backward)]
         if all(each.what.off for each, _ in switches):  # then what an earlier round switched off stays so
             before = before or [each for each in switches if shared_loop(each[0], backward) is not None]
-        if not before or not before[-1][0].what.off:
+        if not before or not (before[-1][0].what.off or _on_at_first(before[-1][0], backward)):
             return [], nothing
         off, relation = before[-1]
         if not self._in_one_run(off):
@@ -62,7 +62,7 @@ class LeftOff(OfStep[events.InLoops]):
         if why:
             return [], unknown(why)
         label = self.program.label(off.subject) if off.subject else self.label
-        value = self.switch == FINALIZE
+        value = str(self.switch == FINALIZE) if off.what.off else "True in the first round only"
         return [(label, Place(off.when, f"{self.switch}({value})"))], nothing
 
     def _switches(self) -> list[Switch]:
@@ -88,7 +88,7 @@ class LeftOff(OfStep[events.InLoops]):
 
     def _may_win(self, on: Switch, off: Switch, backward: Reduction) -> str:
         """Why another switch than ``off`` may be the last one before the backward, be it of an earlier round."""
-        if on.what.off:
+        if on.what.off or _on_at_first(on, backward):
             return ""
         what = "gradient synchronisation" if self.switch == SYNC else f"what {self.switch} says"
         why = f"{what} may be switched on at {on.when.at}"
@@ -101,6 +101,13 @@ class LeftOff(OfStep[events.InLoops]):
         if shared is None and not self.program.partial:
             return ""  # it comes when all is over
         return "" if again and (shared is None or shared in off.loops) else why
+
+
+def _on_at_first(switch: Switch, backward: Reduction) -> bool:
+    """Is it on in the first round of a loop alone (``i == 0``), and the last backward in another round?"""
+    on = switch.what.on
+    first = isinstance(on, tuple) and on[0] == "is" and isinstance(on[1], Obj) and is_each(on[1].item) and on[2] == 0
+    return first and shared_loop(switch, backward) is not None
 
 
 def trained_by(program: Program, optimizer: Obj | None) -> Iterator[Obj]:

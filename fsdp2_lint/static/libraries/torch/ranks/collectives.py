@@ -5,6 +5,7 @@ from __future__ import annotations
 from astroid import nodes
 
 from ....domain import events
+from ....domain.choices import options
 from ....domain.store import Items
 from ....domain.values import NONE, AbstractObject, ListV, Obj, Params, ParamV, Value, unknown
 from ....interpreter.call import Call
@@ -74,10 +75,13 @@ def _is_group(value: Value) -> bool:
 
 def part_of_job(group: Value | None) -> Value | None:
     """A group that may be only some of the ranks; None for the whole job."""
+    whole = group is None or all(_is_whole(leaf) for _, leaf in options(group))
+    return None if whole else group
+
+
+def _is_whole(group: Value) -> bool:
     known = group.atom.state(Group) if isinstance(group, Obj) else None
-    if group is None or group == NONE or known is not None and known.whole:
-        return None
-    return group
+    return group == NONE or known is not None and known.whole
 
 
 @external("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.get_total_norm")

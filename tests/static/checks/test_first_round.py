@@ -1,0 +1,78 @@
+"""Gradient accumulation: which micro-batch reduces, and groups that a field holds at last."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.program import analyse, script
+
+MAIN = """
+dist.init_process_group("nccl")
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+model = Net()
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+optimizer = torch.optim.AdamW(model.parameters())
+micro = [torch.ones(2, 8, dtype=torch.long)] * int(os.environ["ACCUM"])
+for step in range(10):
+    for i, x in enumerate(micro):
+        model.set_requires_gradient_sync({when})
+        (model(x).sum() / len(micro)).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def codes(when: str) -> list[str]:
+    return analyse(script(MAIN.format(when=when))).codes
+
+
+@pytest.mark.parametrize("when", ["i == 0", "0 == i"])
+def test_the_first_micro_batch_alone(when: str) -> None:
+    assert codes(when) == ["FSDP604"]
+
+
+@pytest.mark.parametrize(
+    "when", ["i == len(micro) - 1", "i + 1 == len(micro)", "(i + 1) % len(micro) == 0", "i != 0", "True"]
+)
+def test_the_last_one(when: str) -> None:
+    assert codes(when) == []
+
+
+def test_the_first_of_the_steps_is_another_loop() -> None:
+    """Every later step has its gradients from before: that is not what this rule is about, and not known to be wrong."""
+    assert "FSDP604" not in codes("step == 0 or i == len(micro) - 1")
+
+
+SAVER = """
+import torch.distributed.checkpoint as dcp
+
+class Saver:
+    def __init__(self):
+        self.group = None
+
+    def start(self):
+        self.group = dist.new_group({ranks})
+
+    def save(self, model):
+        dcp.save({{"model": model.state_dict()}}, checkpoint_id="out", process_group=self.group)
+"""
+SAVED = """
+dist.init_process_group("nccl")
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+model = Net()
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+saver = Saver()
+if os.environ.get("OWN_GROUP"):
+    saver.start()
+if dist.get_rank() == 0:
+    saver.save(model)
+"""
+
+
+@pytest.mark.parametrize(("ranks", "expected"), [("backend='gloo'", ["FSDP801"]), ("[0]", [])])
+def test_a_group_of_all_ranks_or_none(ranks: str, expected: list[str]) -> None:
+    assert analyse(script(SAVED, SAVER.format(ranks=ranks))).codes == expected
