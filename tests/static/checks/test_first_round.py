@@ -41,7 +41,7 @@ def test_the_last_one(when: str) -> None:
 
 
 def test_the_first_of_the_steps_is_another_loop() -> None:
-    """Every later step has its gradients from before: that is not what this rule is about, and not known to be wrong."""
+    """Every later step has its gradients from before: that is another matter, and not known to be wrong."""
     assert "FSDP604" not in codes("step == 0 or i == len(micro) - 1")
 
 

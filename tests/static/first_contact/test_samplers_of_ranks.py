@@ -208,3 +208,21 @@ def test_a_job_that_may_have_one_node_only(rank: str) -> None:
         assert "FSDP808" not in by_option(before, rank), before
     for before in ANY_NODES:
         assert "FSDP808" in by_option(before, rank), before
+
+
+DATA = "data = TensorDataset(torch.randn(64, 8), torch.randn(64, 8))"
+LOADED = "from torchvision.datasets import CIFAR10\ndata = CIFAR10('data')"
+
+
+@pytest.mark.parametrize(
+    ("sampler", "expected"),
+    [
+        ("DistributedSampler(data, num_replicas=1, rank=0)", ["FSDP808"]),
+        ("DistributedSampler(data, 1, 0, shuffle=True, seed=SEED)", ["FSDP808"]),
+        ("DistributedSampler(data, num_replicas=1, rank=0, seed=SEED + rank)", []),
+        ("DistributedSampler(data, num_replicas=world, rank=rank)", []),
+        ("DistributedSampler(data, num_replicas=max(1, world), rank=rank)", []),
+    ],
+)
+def test_a_sampler_for_a_job_of_one_rank(sampler: str, expected: list[str]) -> None:
+    assert analyse(main(TRAINED.format(sampler=sampler).replace(DATA, LOADED), HELPERS)).codes == expected

@@ -102,12 +102,24 @@ class StaticBatch(AtStep[events.Called]):
         return next((step.when for step in self.program.trace.of(events.Loader) if step.subject is obj), self.step.when)
 
     def _loader(self, loader: Loader) -> Answer[Place]:
-        if loader.sampler != NONE or loader.batch_sampler != NONE or loader.open_why:
+        sampler = self._for_one_rank(loader.sampler)
+        if sampler is None and loader.sampler != NONE or loader.batch_sampler != NONE or loader.open_why:
             return unknown("the loader has a sampler of its own")
+        if sampler is not None and sampler.seed != NONE and not isinstance(sampler.seed, Const):
+            return unknown("each rank may have a seed of its own")
         why = origin_known(self.program, loader.dataset) or code_varies(self.program, loader.collate_fn)
         if not why and loader.shuffle not in (NONE, Const(False)):
             why = self._order(loader)
-        return unknown(why) if why else yes(Place(loader.made.when, "this loader knows nothing of ranks"))
+        if why:
+            return unknown(why)
+        if sampler is not None:
+            return yes(Place(sampler.made.when, "this sampler deals out to one rank alone"))
+        return yes(Place(loader.made.when, "this loader knows nothing of ranks"))
+
+    def _for_one_rank(self, sampler: Value) -> Sampler | None:
+        """A DistributedSampler that is told that the job has one rank."""
+        known = sampler.atom.state(Sampler) if isinstance(sampler, Obj) else None
+        return known if known is not None and known.replicas == Const(1) and known.rank in (NONE, Const(0)) else None
 
     def _order(self, loader: Loader) -> str:
         """Why ranks may shuffle differently."""

@@ -22,9 +22,10 @@ _ARGUMENTS = {"dataset": 0, "shuffle": 2, "sampler": 3, "batch_sampler": 4, "col
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """Which rank gets which items of a data set. ``shuffle`` is True unless it is said otherwise, ``rank`` NONE."""
+    """Which rank gets which items of a data set. What is not given is NONE; ``shuffle`` is True then."""
 
     shuffle: Value
+    replicas: Value
     rank: Value
     seed: Value
     made: Step[events.Sampler]
@@ -88,9 +89,11 @@ def sampler(machine: Machine, call: Call) -> Value:
     made = machine.libraries.call_other(call.name, call)
     if isinstance(made, Obj):
         shuffle = call.arg(3, "shuffle") or Const(not call.open_why or None)
-        rank, seed = (call.arg(*place) or _left_out(call) for place in ((2, "rank"), (4, "seed")))
-        by_rank = not call.open_why and (rank == NONE or isinstance(rank, Rank))
-        made.atom.know(Sampler(shuffle, rank, seed, machine.emit(events.Sampler(), call.node, made), by_rank))
+        places = ((1, "num_replicas"), (2, "rank"), (4, "seed"))
+        replicas, rank, seed = (call.arg(*place) or _left_out(call) for place in places)
+        by_rank = not call.open_why and replicas != Const(1) and (rank == NONE or isinstance(rank, Rank))
+        step = machine.emit(events.Sampler(), call.node, made)
+        made.atom.know(Sampler(shuffle, replicas, rank, seed, step, by_rank))
     return made
 
 
