@@ -95,7 +95,7 @@ class Budget:
     model_recursion: int = _limit(
         6,
         "calls",
-        "of one function inside itself that goes through the parts of a model or of containers",
+        "of one function inside itself that goes through the parts of a model, of containers, or derived classes",
         "the call becomes unseen code",
     )
     held_depth: int = _limit(

@@ -53,6 +53,7 @@ ALLOWED = {
     "checks/training/losses.py::StaticReduction._graph": QNAMES,
     "frontend/gates.py::_loads": PLACES,
     "frontend/lookup.py::loading": PLACES,
+    "frontend/lookup.py::_by_computed_names": COMPUTED,
     "frontend/gates.py::_turns_away": UNKNOWN,
     "frontend/gates.py::_is_settled": QNAMES,
     "frontend/gates.py::asks": UNKNOWN,

@@ -314,6 +314,7 @@ class Loaded:
 
     read: int
     per_rank: bool | None
+    path: Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,6 +131,7 @@ def reaching(
     tables, heirs = _tables(definitions), _heirs(classes)
     told = {each.owner for each in definitions if each.name == "__init_subclass__"}
     kin = {each.name: {base for base in each.bases if base in told} | heirs.get(each.name, set()) for each in classes}
+    derived = {each.name for each in classes if each.bases}
     reached: dict[int, Definition] = {id(each): each for each in sharding}
     queue = deque(sharding)  # breadth first: the closest callers come first
     while queue:
@@ -150,6 +151,8 @@ def reaching(
         if callee.name not in GENERIC:
             asking = [each for spelled, those in computed.items() if callee.may_be(spelled) for each in those]
             callers += [each for each in asking if _near(each.path, callee.path, importers)]
+        if callee.owner in derived:
+            callers += mentioned_by.get("__subclasses__", ())
         for caller in callers:
             if id(caller) not in reached:
                 reached[id(caller)] = caller

@@ -15,6 +15,9 @@ _IMPORT = re.compile(
     re.MULTILINE,
 )
 _NAME = re.compile(rb"[A-Za-z_]\w*")
+# ``import_module("a.b")``, and by names that are put together: ``import_module(f"{__name__}.{name}")``.
+_BY_NAME = re.compile(rb"\b(?:import_module|__import__)\s*\(\s*(?:[rRbBfFuU]{0,2}([\"'])([.\w]*))?(\1?)")
+_LISTS = re.compile(rb"\b(?:iter_modules|walk_packages|listdir|scandir|glob|iterdir|__path__|__package__|__name__\})")
 _INIT = "__init__.py"
 
 
@@ -107,6 +110,22 @@ class Lookup:
             found = {file: found[file] for file in found if near[file] == max(near.values())}
         return next(iter(found)) if len(found) == 1 else None
 
+    def dotted(self, path: str) -> str:
+        """The name of a file as a module, with the packages that it lies in."""
+        folder, name = os.path.split(path)
+        parts = [] if name == _INIT else [os.path.splitext(name)[0]]
+        while self._is(folder, _INIT) and os.path.dirname(folder) != folder:
+            folder, package = os.path.split(folder)
+            parts.insert(0, package)
+        return ".".join(parts)
+
+    def modules_in(self, folder: str) -> list[str]:
+        """The files that are modules of a folder, and the packages in it."""
+        names = {os.path.splitext(name)[0] for name in self._listing(folder)}
+        names |= {os.path.basename(path) for path in self._beyond_disk if os.path.dirname(path) == folder}
+        names.discard("__init__")
+        return [file for name in sorted(names) if name.isidentifier() and (file := self._file(folder, [name]))]
+
     def _file(self, folder: str, parts: Sequence[str]) -> str | None:
         if parts and not self._begins(folder, parts[0]):
             return None
@@ -177,6 +196,34 @@ def imports_of(lookup: Lookup, path: str, data: bytes) -> Iterator[str]:
                 seen.add((name, level))
                 if target := lookup.resolve(path, name, level):
                     yield target
+    yield from _by_computed_names(lookup, path, data)
+
+
+def _by_computed_names(lookup: Lookup, path: str, data: bytes) -> Iterator[str]:
+    """What calls import: a name that is written, or any module of the package with which the name begins.
+
+    Where not even that is written, they are the modules beside a file that goes through a folder.
+    """
+    found: dict[str, None] = {}
+    for match in _BY_NAME.finditer(data):
+        quote, written, closed = match.groups()
+        text = (written or b"").decode("ascii", "replace")
+        name = text.lstrip(".")
+        level = len(text) - len(name)
+        if quote and closed and not text.endswith("."):
+            target = lookup.resolve(path, name, level)
+            found.update(dict.fromkeys([target] if target else []))
+        elif name:
+            package = lookup.resolve(path, name.rpartition(".")[0], level)
+            found.update(dict.fromkeys(_inside(lookup, package)))
+        elif level or _LISTS.search(data):
+            found.update(dict.fromkeys(lookup.modules_in(os.path.dirname(path))))
+    yield from (each for each in found if each != path)
+
+
+def _inside(lookup: Lookup, package: str | None) -> list[str]:
+    is_package = package is not None and os.path.basename(package) == _INIT
+    return lookup.modules_in(os.path.dirname(package)) if package is not None and is_package else []
 
 
 def loading(path: str, imported_by: Mapping[str, list[str]]) -> list[str]:

@@ -62,6 +62,9 @@ class Project(Lookup):
             "loaders": lambda path: [*filter(self.checked, loading(path, self.imported_by))],
             "naming": lambda about: self._importers(*about.split("\0")),
             "deriving": self._importers,
+            "dotted": super().dotted,
+            "loading": self._loading,
+            "heirs": lambda about: self._heirs(*about.split("\0")),
         }
         self.relevance = Relevance(self)
         self.imported_by: dict[str, list[str]] = {}  # filled by ``entries``
@@ -107,6 +110,15 @@ class Project(Lookup):
             yield self.reads
         finally:
             outer.use(self.reads)
+            self.reads = outer
+
+    @contextmanager
+    def _aside(self) -> Iterator[None]:
+        """What is asked inside is a part of an answer, which is noted itself."""
+        outer, self.reads = self.reads, Reads()
+        try:
+            yield
+        finally:
             self.reads = outer
 
     def take_over(self, reads: Reads, unreadable: Iterable[str], defects: Iterable[tuple[str, str]]) -> None:
@@ -272,6 +284,37 @@ class Project(Lookup):
         found: list[str] = self._ask("loaders", path)
         return found
 
+    def dotted(self, path: str) -> str:
+        found: str = self._ask("dotted", path)
+        return found
+
+    def all_loading(self, path: str) -> list[str]:
+        """Files whose imports load ``path``, directly or through others."""
+        found: list[str] = self._ask("loading", path)
+        return found
+
+    def _loading(self, path: str) -> list[str]:
+        found, queue = {path: None}, [path]
+        while queue:
+            above = [each for each in loading(queue.pop(), self.imported_by) if each not in found]
+            found.update(dict.fromkeys(above))
+            queue += above
+        return sorted(found)
+
+    def heirs_of(self, path: str, name: str) -> list[str]:
+        """Files that load ``path``, directly or not, and define classes with a base of this name or another for it."""
+        found: list[str] = self._ask("heirs", f"{path}\0{name}")
+        return found
+
+    def _heirs(self, path: str, name: str) -> list[str]:
+        found = []
+        with self._aside():
+            for each in filter(self.checked, self.all_loading(path)):
+                if (facts := self.facts(each)) is not None:
+                    names = {name, *facts.functions[-1].bound.get(name, ())}
+                    found += [each] if any(not names.isdisjoint(cls.bases) for cls in facts.classes) else []
+        return found
+
     def importers_naming(self, path: str, names: Iterable[str]) -> list[str]:
         """Files that import ``path``, and mention one of ``names`` while they are imported themselves."""
         found: list[str] = self._ask("naming", "\0".join([path, *sorted(names)]))
@@ -291,11 +334,8 @@ class Project(Lookup):
         package = str(Path(path).parent / "__init__.py")
         if package in found:
             found.update(dict.fromkeys(self.imported_by.get(package, ())))
-        outer, self.reads = self.reads, Reads()
-        try:
+        with self._aside():
             known = [(each, facts) for each in found if (facts := self.facts(each)) is not None]
-        finally:
-            self.reads = outer
         if names:
             return [each for each, facts in known if not facts.at_once.isdisjoint(names)]
         return [each for each, facts in known if any(cls.bases for cls in facts.classes)]

@@ -30,8 +30,10 @@ _TELLING = frozenset(
     import_module register_module add_module to_empty compile requires_grad requires_grad_ modules named_modules
     children named_children parameters named_parameters state_dict load_state_dict get_rank get_world_size
     get_local_rank get_node_local_rank set_device set_default_device init_device_mesh DeviceMesh init_process_group
-    DataLoader DistributedSampler set_epoch manual_seed randint randperm FSDPModule param_groups subprocess""".split()
+    DataLoader DistributedSampler set_epoch manual_seed randint randperm FSDPModule param_groups subprocess
+    __subclasses__""".split()
 )
+_SUBCLASSES = "__subclasses__"
 _DYNAMIC = frozenset({"getattr", "setattr", "__setattr__", "vars", "__dict__", "eval", "exec", "globals"})
 _COMMAND_LINES = frozenset({"ArgumentParser", "add_argument"})
 _DEVICE = frozenset({"cuda", "device", "to_device"})  # these only matter as long as no device was used
@@ -114,11 +116,13 @@ class Relevance:
         )
 
     def comes_to_torch(self, module: Module, node: nodes.NodeNG) -> bool:
-        """Does it call code of a file that speaks of torch, by name, or perhaps what it looks up in a registry?"""
+        """Does it call code of a file that speaks of torch, by name, or what it looks up in a registry or by a class?"""
         return self._once(self._comes_to_torch, module, node)
 
     def _comes_to_torch(self, module: Module, node: nodes.NodeNG) -> bool:
-        return self._some_code(module, node, lambda at, part: at.mentions_torch or _calls_values(part))
+        return self._some_code(
+            module, node, lambda at, part: at.mentions_torch or _calls_values(part) or _SUBCLASSES in names_in(part)
+        )
 
     def makes_settings(self, module: Module, node: nodes.NodeNG) -> bool:
         """Does it describe a command line, or build a record of the project? What is sharded is asked of these."""

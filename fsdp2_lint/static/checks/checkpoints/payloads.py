@@ -20,6 +20,7 @@ from ..sharding.units import speaks_of
 from ..shared.doubts import on_path, unproven
 from ..shared.objects import RELATED
 from ..shared.program import AtStep
+from .common_files import named_by
 
 _DDP = Ext("torch.nn.parallel.DistributedDataParallel")
 _LAYERS = frozenset(Ext(f"torch.nn.{name}") for name in PARAMETRIC)
@@ -184,7 +185,7 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
                 return unknown("how each of its tensors is made is not known")  # most likely they are distributed
             if isinstance(leaf, Loaded):
                 open_ = unknown("whether each rank reads a file of its own is not known")
-                answers.append(yes(True) if leaf.per_rank is False else open_)
+                answers.append(yes(True) if leaf.per_rank is False or self._whole_file(leaf) else open_)
             elif isinstance(leaf, StateDict):
                 if replaced(self.program.machine, leaf) is not None:
                     answers.append(unknown("what was put in the place of its tensors is not known"))
@@ -197,6 +198,16 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
         if not answers:
             return unseen
         return next((answer for answer in answers if answer.surely), answers[0])
+
+    def _whole_file(self, loaded: Loaded) -> bool:
+        """Does one rank alone write where the same settings say, and no shards? Another file no rank would find."""
+        named = named_by(self.program.machine, loaded.path)
+        for step in self.program.trace.of(events.Saved) if loaded.per_rank is None and named else ():
+            if by_one_rank(step.guard) and named <= named_by(self.program.machine, step.what.path):
+                shards = StaticPayload(self.program, step).shards()
+                if not shards.items and shards.closed is not None:
+                    return True
+        return False
 
     def _known_plain(self, state: StateDict) -> bool:
         """Is it of models that nothing shards, or that are sharded only later?"""

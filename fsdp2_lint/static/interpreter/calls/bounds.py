@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...budget import BUDGET
-from ...domain.values import DictV, Func, ListV, Obj, StateDict, StateTensor, TupleV, Value, unknown
+from ...domain.values import ClassV, DictV, Func, ListV, Obj, StateDict, StateTensor, TupleV, Value, unknown
 from ..call import Call
 from ..expressions.iteration import Iteration
 from ..frames import CallTooLong
@@ -27,9 +27,12 @@ class Bounds(Iteration[L]):
         )
 
     def allowed_depth(self, args: list[Value]) -> int:
-        """Recursion over the parts of a known model, or of a state dict in containers, ends by itself."""
+        """Recursion over the parts of a known model, a state dict in containers, or what derives from a class, ends."""
         known = any(
-            isinstance(value, _HOLDERS) or isinstance(value, Obj) and value.parent is None and value.atom.module
+            isinstance(value, (*_HOLDERS, ClassV))
+            or isinstance(value, Obj)
+            and value.parent is None
+            and value.atom.module
             for value in args
         )
         return BUDGET.model_recursion if known else BUDGET.recursion

@@ -29,6 +29,8 @@ from ..expressions import domains, enums, flags
 from ..frames import Diverges
 from ..machine import L
 from ..syntax import class_body
+from . import class_tables
+from .class_tables import SUBCLASSES
 from .functions import Functions
 
 EXITS = frozenset({"sys.exit", "os._exit", "builtins.exit", "builtins.quit", "os.abort"})
@@ -185,6 +187,8 @@ class Calls(Functions[L]):
         if isinstance(receiver, ClassV):
             if name == "__new__" and self.class_member(receiver, name) is None:
                 return self.instance(receiver, call)
+            if name == SUBCLASSES and not call.args:
+                return class_tables.subclasses(self, receiver)
             made = self.call(self.class_attr_value(receiver, name), call)
             return self.libraries.made_by_class(receiver, name, made, call)
         if isinstance(receiver, Super):

@@ -12,6 +12,7 @@ from ..expressions.registries import mentions
 from ..machine import AnyMachine
 
 HOOK = "__init_subclass__"
+SUBCLASSES = "__subclasses__"
 
 
 def fill(machine: AnyMachine, cls: ClassV) -> None:
@@ -48,3 +49,24 @@ def tell(machine: AnyMachine, cls: ClassV) -> Value:
         hook = Func(owner.module, node, owner.closure, owner)
         machine.call_function(hook, [], given, cls.node, receiver=cls)
     return NONE
+
+
+def subclasses(machine: AnyMachine, cls: ClassV) -> Value:
+    """``cls.__subclasses__()``: the classes that a file binds whose base it is, in files that the program imports.
+
+    What a script imports is known; of what no script calls, others may have imported more.
+    """
+    here = machine.frames[0].module.path
+    found: dict[Value, None] = {}
+    for path in machine.project.heirs_of(cls.module.path, cls.name):
+        module = machine.project.module(path)
+        if module is not None and (not machine.whole or here in machine.project.all_loading(path)):
+            classes = [node for bound in module.bindings.values() for node in bound if isinstance(node, nodes.ClassDef)]
+            found.update((made, None) for node in classes if cls in _bases(machine, made := ClassV(module, node)))
+    why = "" if machine.whole else "no script was seen that imports what derives from it"
+    return machine.new_list([*found], exact=machine.whole, open_why=why)
+
+
+def _bases(machine: AnyMachine, cls: ClassV) -> list[Value]:
+    values = [machine.base_class(cls, base) for base in cls.node.bases]
+    return [leaf for value in values for _, leaf in machine.alternatives(value)]

@@ -276,6 +276,8 @@ class Classes(Bases[L]):
         if flags.is_flags(self, cls) and (bits := flags.of_class(self, cls, name)) is not None:
             return bits
         found = self.class_member(cls, name)
+        if found is None and name == class_tables.SUBCLASSES:
+            return BoundExt(cls, name)
         if found is None:
             ext = next((base for base in self.mro(cls) if isinstance(base, Ext)), None)
             return Ext(f"{ext.qname}.{name}") if ext is not None else unknown(f"{cls.name}.{name}")

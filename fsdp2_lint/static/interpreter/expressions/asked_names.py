@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 
 from ...budget import BUDGET
 from ...domain.choices import choose
@@ -24,7 +25,7 @@ def spelled_out(machine: AnyMachine, name: Value, holder: Value, *, raises: bool
         return name
     if all(isinstance(each, str) for each in domains.domain(machine, name) or (None,)):
         return domains.spelled_out(machine, name)
-    parts = list(_parts(machine, name))
+    parts = list(pieces(machine, name))
     asked = [part for part in parts if not isinstance(part, Const)]
     if len(asked) != 1 or len(parts) < 2:
         return name
@@ -45,13 +46,18 @@ def global_of(machine: AnyMachine, holder: ModRef, name: Value) -> Value:
     return machine.over(spelled_out(machine, name, holder, raises=True), one)
 
 
-def _parts(machine: AnyMachine, value: Value) -> Iterator[Value]:
+def pieces(machine: AnyMachine, value: Value) -> Iterator[Value]:
     """What a text is put together from; itself where that is not known."""
     how, parts = machine.text_parts[value.of - 1] if isinstance(value, Text) and value.of else ("", ())
     if how != "text":
         yield value
     for part in parts if how == "text" else ():
-        yield from _parts(machine, part)
+        yield from pieces(machine, part)
+
+
+def beginning(machine: AnyMachine, value: Value) -> str:
+    """What a text surely begins with."""
+    return _written(list(takewhile(lambda part: isinstance(part, Const), pieces(machine, value))))
 
 
 def _written(parts: list[Value]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import os
 from collections.abc import Callable, Iterable
 from functools import partial
 
@@ -18,6 +19,7 @@ from ..machine import L
 from ..semantics import R
 from ..statements.loops import Loops
 from ..syntax import class_body
+from . import asked_names
 from .registries import mentions, registrations, rewritten
 
 
@@ -45,8 +47,9 @@ class Names(Loops[L]):
 
     def resolve_global(self, module: Module, name: str) -> Value:
         """The last binding of a name at the top of its file, or what a star brings, or a built-in."""
-        if name == "__name__":
-            return Const(module.name)
+        if name in ("__name__", "__package__"):
+            dotted = self.project.dotted(module.path)
+            return Const(dotted if name == "__name__" or module.is_package else dotted.rpartition(".")[0])
         if name == "__file__":
             return Const(module.path)
         statements = module.bindings.get(name)
@@ -221,6 +224,17 @@ class Names(Loops[L]):
             module = self.project.module(path)
             return ModRef(module) if module else unknown(wanted, kind="opaque")
         return Ext(canonical(wanted))
+
+    def only_of_project(self, importer: Module, name: Value, package: Value | None) -> bool:
+        """Does an import by a name that is known in part mean a module in some package of the project?"""
+        known = asked_names.beginning(self, name)
+        above, dot, _ = known.lstrip(".").rpartition(".")
+        level = len(known) - len(known.lstrip("."))
+        if level:
+            holder = str(package.value).split(".") if isinstance(package, Const) else []
+            above = ".".join([*holder[: len(holder) - level + 1], *([above] if dot else [])])
+        path = self.project.resolve(importer.path, above) if dot or level else None
+        return path is not None and os.path.basename(path) == "__init__.py"
 
     def import_name(self, importer: Module, node: nodes.ImportFrom, name: str) -> Value:
         """``from a import name``: a file of the project, a name in it, or one of another package."""

@@ -16,6 +16,7 @@ from ...domain.store import Entries, Items
 from ...domain.values import (
     BELOW_ANYHOW,
     AbstractObject,
+    ClassV,
     Const,
     DictV,
     ListV,
@@ -134,6 +135,8 @@ class Loops(Patterns[L]):
         """One round, which stands for all."""
         if unwraps(node):
             return self.exec_unwrapping(node)
+        if (flow := self.run_worklist(node)) is not None:
+            return flow
         self.widen(node)
         formula = self.condition(node.test)
         if self.guard.decide(formula) is False:
@@ -153,6 +156,37 @@ class Loops(Patterns[L]):
         if isinstance(node.test, nodes.Const) and not flow & BREAK:
             return flow & (RETURN | RAISE)
         return (flow & (RETURN | RAISE)) | FALL
+
+    def run_worklist(self, node: nodes.While) -> int | None:
+        """``while todo: todo.extend(todo.pop().__subclasses__())`` is run round by round, for what never changes.
+
+        None: how many rounds there are, or what is in the list, is not known (any more).
+        """
+        start, ways = self.guard, 0
+        for _ in range(BUDGET.visits):
+            lists = [leaf for name in grown_in(node) for _, leaf in self.alternatives(self.lookup(name))]
+            if not lists or not all(map(self.holds_only_classes, lists)):
+                return None
+            going_on = self.condition(node.test)
+            if going_on is False:
+                return ways & (RETURN | RAISE) | (self.exec_block(node.orelse) if node.orelse else FALL)
+            if going_on is not True:
+                return None
+            self.loops += 1
+            with self.repeated(None, many=False):
+                flow = self.exec_block(node.body)
+            self.loops -= 1
+            ways |= flow
+            self.leave_loop(start, ended=CONTINUE, passed=not ways & (BREAK | CONTINUE))
+            if not flow & (FALL | CONTINUE):
+                self.leave_loop(start, passed=not ways & (BREAK | CONTINUE))
+                return ways & (RETURN | RAISE) | (FALL if ways & BREAK else 0)
+        return None
+
+    def holds_only_classes(self, leaf: Value) -> bool:
+        """Is it a list that is known, of classes of the project?"""
+        held = self.items(leaf) if isinstance(leaf, ListV) else None
+        return held is not None and held.exact and all(isinstance(item, ClassV) for _, item in held.items)
 
     def exec_unwrapping(self, node: nodes.While) -> int:
         """Few models have more than one or two wrappers around them: each round is run for those that have one."""

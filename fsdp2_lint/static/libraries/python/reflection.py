@@ -257,7 +257,9 @@ def import_by_name(machine: Machine, call: Call) -> Value:
     if isinstance(name, Const) and isinstance(name.value, str) and not name.value.startswith("."):
         return machine.import_module(machine.frame.module, name.value, call.name.endswith("import_module"))
     who = "a module imported by a computed name"
-    if _if_one_is_named(machine, name):
+    if machine.only_of_project(machine.frame.module, name, call.arg(1, "package")):
+        pass  # what files of the project do when they are imported is seen where their names are asked for
+    elif _if_one_is_named(machine, name):
         machine.libraries.unfollowed[who, call.node] = None
     else:
         machine.libraries.havoc(who, call)

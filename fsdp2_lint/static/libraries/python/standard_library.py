@@ -41,9 +41,28 @@ def named_tuple(machine: Machine, call: Call) -> Value:
     names = _field_names(machine, call)
     if names is None or not isinstance(call.node, nodes.Call):
         return machine.libraries.not_known(call.name, call)
-    made = ClassV(machine.frame.module, _class(call.node, names))
+    return _made(machine, call.node, names, _title(call.node))
+
+
+def _made(machine: Machine, node: nodes.Call, names: list[str], title: str) -> ClassV:
+    made = ClassV(machine.frame.module, _class(node, names, title))
     machine.mros[made] = [made, Ext("typing.NamedTuple")]
     return made
+
+
+# -- ``pkgutil``: the modules of a folder
+@external("pkgutil.iter_modules", "pkgutil.walk_packages")
+def modules_of_folder(machine: Machine, call: Call) -> Value:
+    """Any number of them; their names begin with the prefix."""
+    if not isinstance(call.node, nodes.Call):
+        return machine.libraries.not_known(call.name, call)
+    name = unknown("the name of a module")
+    name.atom.shared = True
+    prefix = call.arg(1, "prefix")
+    info = _made(machine, call.node, ["module_finder", "name", "ispkg"], "ModuleInfo")
+    parts = [unknown("a finder of modules"), machine.text([prefix, name]) if prefix is not None else name]
+    row = machine.construct(info, Call(call.node, [*parts, unknown("whether it is a package")]))
+    return machine.new_list([row], exact=False)
 
 
 def _field_names(machine: Machine, call: Call) -> list[str] | None:
@@ -63,12 +82,12 @@ def _is_name(name: object) -> bool:
     return isinstance(name, str) and name.isidentifier() and not iskeyword(name)
 
 
-def _class(call: nodes.Call, names: list[str]) -> nodes.ClassDef:
+def _class(call: nodes.Call, names: list[str], title: str) -> nodes.ClassDef:
     """The class as it would be written out; it stands where the call stands."""
     found: nodes.ClassDef | None = getattr(call, "fsdp2_class", None)
     if found is None:
         body = "".join(f"    {name}: object\n" for name in names) or "    pass\n"
-        found = rebuild(ast.parse(f"class {_title(call)}:\n{body}"), "", "", False).body[0]
+        found = rebuild(ast.parse(f"class {title}:\n{body}"), "", "", False).body[0]
         found.lineno, found.col_offset = call.lineno, call.col_offset
         found.end_lineno, found.end_col_offset = call.end_lineno, call.end_col_offset
         call.fsdp2_class = found

@@ -193,7 +193,7 @@ def save(machine: Machine, call: Call) -> Value:
 @external("torch.load", "safetensors.torch.load_file", "safetensors.torch.load", "torch.hub.load_state_dict_from_url")
 def load(machine: Machine, call: Call) -> Value:
     path = call.arg(0, "f") or call.arg(None, "filename") or NONE
-    return Loaded(machine.now, machine.per_rank(path))
+    return Loaded(machine.now, machine.per_rank(path), path)
 
 
 @method("load_state_dict")
