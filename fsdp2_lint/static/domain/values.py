@@ -266,11 +266,16 @@ class Params:
 
 @dataclass(frozen=True, slots=True)
 class ParamV:
-    """A parameter of ``model``, read at position ``read`` of the trace; or (``copied``) a tensor like it."""
+    """A parameter of ``model``, read at position ``read`` of the trace; or (``copied``) a tensor like it.
+
+    ``grad``: that is its gradient; ``apart``: or what was copied from it, perhaps into memory of its own.
+    """
 
     model: Value
     read: int
     copied: bool = False
+    grad: bool = False
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)

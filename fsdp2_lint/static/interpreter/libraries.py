@@ -76,6 +76,9 @@ class Libraries(Protocol):
     def type_is_named(self, obj: Obj, name: object) -> Formula | None:
         """What ``type(obj).__name__ == name`` asks; None where that is nothing special."""
 
+    def multiplied(self, leaf: ParamV, by: Value, node: nodes.NodeNG) -> None:
+        """``parameter *= number``, or ``/=``."""
+
     def overwritten(self, leaf: ParamV, node: nodes.NodeNG, name: str = "") -> None:
         """Another tensor takes the place of a parameter (of its ``data``), or of a part of it."""
 

@@ -22,7 +22,7 @@ from .torch.precision import dtypes
 from .torch.ranks import seeds
 from .torch.sharding import modules, parameters
 from .torch.sharding.module_tree import built_as_layer
-from .torch.training import optim, schedulers
+from .torch.training import local_parts, optim, schedulers
 
 _ANY_OBJECT = frozenset({"load", "compile"})  # of torch and numpy: what they return may be a model
 _OF_TORCH = frozenset(
@@ -191,6 +191,9 @@ class Membership(Asked):
                 self.optimizers.add(obj)
                 held = tuple(events.Held(other, self.machine.now, TRUE) for other in handed if other is not obj)
                 self.machine.emit(events.Optimizer(held=held, complete=True, proven=True, given=True), func.node, obj)
+
+    def multiplied(self, leaf: ParamV, by: Value, node: nodes.NodeNG) -> None:
+        local_parts.scaled(self.machine, leaf, by, node)
 
     def overwritten(self, leaf: ParamV, node: nodes.NodeNG, name: str = "") -> None:
         """Another tensor takes the place of a parameter (of its ``data``), or of a part of it."""

@@ -87,7 +87,7 @@ class Objects(Escapes):
         if isinstance(leaf, Computed) and name in ("data", "T"):
             return leaf
         if isinstance(leaf, ParamV) and name == "grad":
-            return replace(leaf, copied=True)
+            return replace(leaf, copied=True, grad=True)
         if isinstance(leaf, (StateTensor, ParamV)):
             return (
                 leaf if name in ("data", "grad") else (BoundExt(leaf, name) if name == "full_tensor" else unknown(name))

@@ -36,7 +36,7 @@ from .gradients import StaticDifferentiated, StaticDividing
 from .losses import StaticReduction
 from .optimizers import StaticHyperparameters, StaticOptimizer
 from .steps import StaticClip, StaticStep
-from .value_reads import StaticReading
+from .value_reads import StaticLocalPart, StaticReading
 from .windows import StaticWindow, window
 
 
@@ -69,6 +69,12 @@ def reduced(program: Program, step: Step[events.Reduced]) -> Iterator[Event]:
 @on(events.ValueRead)
 def value_read(program: Program, step: Step[events.ValueRead]) -> Iterator[Event]:
     yield ValueRead(when=step.when, reading=StaticReading(program, step))
+
+
+@on(events.GradientScaled)
+def scaled(program: Program, step: Step[events.GradientScaled]) -> Iterator[Event]:
+    reading = StaticLocalPart(program, step)
+    yield ValueRead(when=reading.taken, reading=reading)
 
 
 @on(events.HyperparameterGiven)

@@ -6,20 +6,67 @@ from typing import Any
 
 from ....vocab.answers import Answer, No, Unknown, unknown, yes
 from ....vocab.behaviour import NORM_OF_CLIPPING_IS_PARTIAL, TESTS_ARE_PARTIAL, Behaviour
-from ....vocab.finding import Place, Site
+from ....vocab.finding import Moment, Place, Site
 from ...domain import events
 from ...domain.events import Step
-from ...domain.formulas import atoms
+from ...domain.formulas import atoms, is_fork
 from ...domain.relations import Relation
 from ...domain.values import Computed, ParamV
+from ...interpreter.expressions.own_values import Own, own_of
 from ...libraries.python.attempts import never_dtensor
 from ...libraries.torch.training.dtensors import PLACEMENTS
 from ..checkpoints.payloads import asked_of_unseen
 from ..ranks.agreement import agreed_later
+from ..ranks.own_choices import agreed
 from ..shared.objects import RELATED
 from ..shared.program import AtStep
 
 _IN_SOME_VERSIONS = {"clip": NORM_OF_CLIPPING_IS_PARTIAL, "any": TESTS_ARE_PARTIAL, "all": TESTS_ARE_PARTIAL}
+
+
+class StaticLocalPart(AtStep[events.GradientScaled]):
+    """What a rank has of a norm or a sum over gradients, where each rank scales its shards with it."""
+
+    name = "to_local()"
+
+    @property
+    def own(self) -> Own:
+        found = own_of(self.program.machine, self.step.what.factor)
+        assert found is not None
+        return found
+
+    @property
+    def taken(self) -> Moment:
+        return self.own.when or self.step.when
+
+    def partial(self) -> Answer[tuple[str, Site | None]]:
+        own, subject = self.own, self.step.subject
+        assert own.part is not None and subject is not None
+        read = own.part.of.read
+        if not any(each.index < read and each.precedes(self.step) for each, _ in self.program.units(subject, *RELATED)):
+            if self.program.has_units(subject, Relation.MAY):
+                return unknown("whether the model is sharded is not known")
+            return self.program.nothing(subject, events.Sharded, before=self.step)
+        if not self._always(own, own.part):
+            return unknown("the parts of the other ranks may be added on another path")
+        if why := self.program.managed(subject) or agreed(self.program, own, self.step):
+            return unknown(why)
+        return yes((PLACEMENTS.get(own.part.how, "sharded"), None))
+
+    def _always(self, own: Own, part: Computed) -> bool:
+        """Does the path to the gradient lead there, whatever was asked of the tensor itself?"""
+        return all(
+            literal in self.step.guard.literal_set
+            or any(_about((atom[1],), part) or _about(atom[1], part) for atom in atoms(literal[0]))
+            for literal in own.path.literals
+            if not is_fork(literal[0])
+        )
+
+    def in_some_versions(self) -> Answer[Behaviour]:
+        return self.program.excluded("its placement is the same in all versions")
+
+    def sharding(self) -> Answer[Place]:
+        return yes(Place(self.step.when, "the gradients are scaled with what is made of it"))
 
 
 class StaticReading(AtStep[events.ValueRead]):

@@ -75,6 +75,7 @@ from .training import (
     Divided,
     Finalized,
     Generator,
+    GradientScaled,
     GradientsHandedOn,
     Held,
     HyperparameterGiven,

@@ -159,6 +159,12 @@ class Copied(Event):
     by: str
 
 
+class GradientScaled(Event):
+    """Gradients of a model, the step's subject, are multiplied in place by a number that each rank has for itself."""
+
+    factor: Value
+
+
 class ValueRead(Event):
     """A number or a truth is made of what was computed from shards of the step's subject."""
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from ....vocab.finding import Moment
 from ...domain.formulas import Formula
-from ...domain.values import AbstractObject, Cond, GuardedUnion, ListV, Obj, TupleV, Value, is_each
+from ...domain.path_conditions import TRUE, PathCondition
+from ...domain.values import AbstractObject, Computed, Cond, GuardedUnion, ListV, Obj, TupleV, Value, is_each
 from ..machine import AnyMachine
 
 # What is asked of data beside what it holds: the ranks may well agree in it.
@@ -26,7 +27,8 @@ class Own:
     """Each rank has another value, since it is made of ``words``.
 
     ``via`` are all objects on the way. ``draw``: the generator of random numbers that it comes from. ``elements``: that
-    holds of what is in it. ``doubt``: why the ranks may have the same.
+    holds of what is in it. ``doubt``: why the ranks may have the same. ``part``: each rank has its part of this
+    tensor, which it takes on this ``path``.
     """
 
     words: str
@@ -35,6 +37,8 @@ class Own:
     draw: str = ""
     elements: bool = False
     doubt: str = ""
+    part: Computed | None = None
+    path: PathCondition = TRUE
 
 
 def began(machine: AnyMachine, atom: AbstractObject, own: Own) -> None:

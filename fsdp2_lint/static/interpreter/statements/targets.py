@@ -249,6 +249,8 @@ class Targets(Havoc[L]):
         for _, leaf in self.alternatives(old):
             if isinstance(leaf, ParamV):
                 self.libraries.overwritten(leaf, node)
+                if node.op in ("*=", "/="):
+                    self.libraries.multiplied(leaf, added, node)
             if isinstance(leaf, ListV) and node.op == "+=":
                 self.extend(leaf, added)
                 return

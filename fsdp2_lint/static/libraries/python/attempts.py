@@ -26,7 +26,10 @@ class TypeOf:
 
 def is_dtensor(leaf: Value) -> Formula:
     """The same question of a parameter and of a copy of it."""
-    return ("truth", ("dtensor", replace(leaf, copied=False) if isinstance(leaf, ParamV) else leaf))
+    return (
+        "truth",
+        ("dtensor", replace(leaf, copied=False, grad=False, apart=False) if isinstance(leaf, ParamV) else leaf),
+    )
 
 
 def never_dtensor(guard: PathCondition, leaf: Value) -> bool:

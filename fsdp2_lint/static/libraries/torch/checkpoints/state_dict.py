@@ -30,7 +30,7 @@ from ..precision.dtypes import parameter_converted
 from ..precision.precision import dtype_name
 from ..ranks.collectives import part_of_job
 from ..sharding import parameters
-from ..training import schedulers
+from ..training import local_parts, schedulers
 from . import gathering
 from .async_saves import note_async_save
 from .key_prefixes import note_keys, prefixed
@@ -220,23 +220,27 @@ def tensor_method(machine: Machine, leaf: StateTensor | ParamV, name: str, call:
         owner = leaf.of.owner if isinstance(leaf, StateTensor) else leaf.model
         sure = not isinstance(leaf, StateTensor) or leaf.of.full is False  # or it may be a gathered, plain tensor
         machine.emit(events.Collective(name=f"{name}()", group=None, sure=sure), call.node, _subject(machine, owner))
-        return unknown("a full tensor") if name == "full_tensor" else leaf
+        kept = replace(leaf, grad=False) if isinstance(leaf, ParamV) else leaf
+        return unknown("a full tensor") if name == "full_tensor" else kept
     if name == "requires_grad_" and isinstance(leaf, ParamV) and call.arg(0, "requires_grad") == Const(False):
         machine.libraries.frozen(leaf, Const(False), call.node)
     if name in ("detach", "data", "requires_grad_"):
         return leaf
     if name in ("clone", "contiguous", "cpu", "cuda", "to", "float", "half", "bfloat16", "type"):
-        return replace(leaf, copied=True) if isinstance(leaf, ParamV) else leaf
+        return replace(leaf, copied=True, apart=True) if isinstance(leaf, ParamV) else leaf
     if isinstance(leaf, ParamV):
         slices.method_called(machine, leaf, name, call)
         parameters.changed(machine, leaf, name, call)
         draws.drawn_by_tensor(machine, leaf, name, call)
+        local_parts.method_called(machine, leaf, name, call)
     if name.endswith("_"):
         blank.written(machine, call.node, [leaf], in_place=True, buffers=False)
     if name.endswith("_") and isinstance(leaf, ParamV):
         return leaf
     made = unknown(f"{name}()")
     made.atom.operands = (leaf,)
+    if isinstance(leaf, ParamV) and name == "to_local":
+        local_parts.taken(machine, leaf, made, call.node)
     return made
 
 

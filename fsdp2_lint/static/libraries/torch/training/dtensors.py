@@ -15,6 +15,7 @@ from ....interpreter.expressions.numbers import some_number
 from ...interface import Machine
 from ...python import calculation
 from ...tables import external, method
+from . import local_parts
 
 # Reductions, and the partial placement of what they return.
 _REDUCTIONS = {
@@ -45,6 +46,10 @@ def tensor_method(machine: Machine, leaf: ParamV | Computed, name: str, call: Ca
         subject = next(iter(machine.objects(of.model)), None)
         machine.emit(events.Collective(name=f"{name}()", group=None, sure=True), call.node, subject)
         return unknown("a full tensor")
+    if isinstance(leaf, Computed) and name == "to_local":
+        part = unknown("to_local()")
+        local_parts.taken(machine, leaf, part, call.node)
+        return part
     if how.startswith(_STACKED):
         kept = how.removeprefix(_STACKED)
         if _REDUCTIONS.get(name) == kept and not call.all:
