@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 NEVER_LOCAL = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "transformers", "accelerate"}
@@ -236,3 +236,26 @@ def loading(path: str, imported_by: Mapping[str, list[str]]) -> list[str]:
             if not importer.startswith(below) or importer not in imported_by:
                 found[importer] = None
     return [each for each in found if each != path]
+
+
+def all_loading(path: str, imported_by: Mapping[str, list[str]]) -> list[str]:
+    """A file, and those that load it, directly or through others."""
+    return _closure(path, lambda each: loading(each, imported_by))
+
+
+def all_loaded(path: str, imported_by: Mapping[str, list[str]]) -> list[str]:
+    """Those that a file imports, directly or through others."""
+    imports: dict[str, list[str]] = {}
+    for target, importers in imported_by.items():
+        for importer in importers:
+            imports.setdefault(importer, []).append(target)
+    return [each for each in _closure(path, lambda each: imports.get(each, [])) if each != path]
+
+
+def _closure(path: str, further: Callable[[str], list[str]]) -> list[str]:
+    found, queue = {path}, [path]
+    while queue:
+        more = [each for each in further(queue.pop()) if each not in found]
+        found.update(more)
+        queue += more
+    return sorted(found)

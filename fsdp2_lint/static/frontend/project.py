@@ -16,7 +16,7 @@ from ...errors import INTERNAL, CostsOnly, debugging, in_words
 from ...files.digests import UNREAD, digest
 from ...vocab.target import Version
 from .facts import SEED, Facts, facts_of
-from .lookup import Lookup, Surroundings, loading
+from .lookup import Lookup, Surroundings, all_loaded, all_loading, loading
 from .module import Module, Unreadable, bind, parse, read, rebuild
 from .pins import PINS
 from .reads import Question, Reads
@@ -63,7 +63,8 @@ class Project(Lookup):
             "naming": lambda about: self._importers(*about.split("\0")),
             "deriving": self._importers,
             "dotted": super().dotted,
-            "loading": self._loading,
+            "loading": lambda path: all_loading(path, self.imported_by),
+            "loaded": lambda path: all_loaded(path, self.imported_by),
             "heirs": lambda about: self._heirs(*about.split("\0")),
         }
         self.relevance = Relevance(self)
@@ -293,13 +294,10 @@ class Project(Lookup):
         found: list[str] = self._ask("loading", path)
         return found
 
-    def _loading(self, path: str) -> list[str]:
-        found, queue = {path: None}, [path]
-        while queue:
-            above = [each for each in loading(queue.pop(), self.imported_by) if each not in found]
-            found.update(dict.fromkeys(above))
-            queue += above
-        return sorted(found)
+    def loaded_by(self, path: str) -> list[str]:
+        """Files that ``path`` imports, directly or through others."""
+        found: list[str] = self._ask("loaded", path)
+        return found
 
     def heirs_of(self, path: str, name: str) -> list[str]:
         """Files that load ``path``, directly or not, and define classes with a base of this name or another for it."""

@@ -20,6 +20,7 @@ from ..ranks.own_choices import name_of, own_choice
 from ..ranks.rank_paths import by_rank_zero, rank_in_words, rank_literal, reduced, split_by_rank
 from ..shared.objects import RELATED
 from ..shared.program import AtStep, Program
+from .imported import may_select_device
 from .machines import on_one_machine
 
 
@@ -34,6 +35,8 @@ class StaticProcess:
             return yes(self.program.managed_by)
         for who in self.program.machine.libraries.opaque:
             return unknown(f"{who}, which was not followed, may select the device")
+        if why := may_select_device(self.program):
+            return unknown(why)
         return self.program.nowhere(events.DeviceSet)
 
     def current_device_used(self) -> Answer[tuple[Moment, str]]:
