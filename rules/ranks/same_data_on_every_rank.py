@@ -9,15 +9,28 @@ from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 class SameDataOnEveryRank(Rule):
     code = "FSDP808"
-    summary = "all ranks train on the same batches"
+    summary = "all ranks train on the same batches, or tensor-parallel ranks on different ones"
     severity = Severity.ERROR
     judged_by = "SR"
     compares = "batch"
     each_its_own = True
-    help = "use a DistributedSampler, or split the data by rank"
+    help = (
+        "use a DistributedSampler, or split the data by rank; with tensor parallelism by the rank on the data-parallel "
+        "dimension of the mesh"
+    )
 
     def trained(self, event: BatchTrained) -> Outcomes:
         yield APPLIES
+        if apart := event.batch.apart_in_one_unit():
+            dealt, divided = apart.what
+            yield self.found(
+                dealt.when,
+                "the global rank deals out the data: ranks that share layers compute their parts for different samples",
+                dealt.words,
+                (divided.when, divided.words),
+                (event.when, "this forward is trained on them"),
+            )
+            return
         if by_node := event.batch.same_on_every_node():
             yield self.found(
                 by_node.what.when,

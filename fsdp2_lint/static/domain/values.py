@@ -61,6 +61,7 @@ class AbstractObject:
     shared: bool = False  # all ranks have the same
     left_of: tuple[str, Obj] | None = None  # the operator and the left side that it was computed by
     operands: tuple[Value, ...] = ()  # what an operator made it of, where the result is not known
+    operator: str = ""  # which one; "hash" for that function
     rounds: int | None = None  # how often a loop runs that goes through it; None where that is not written
     times: int | None = None  # how many of it the rounds of a loop make; None for what no such loop makes
 

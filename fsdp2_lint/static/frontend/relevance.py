@@ -116,7 +116,7 @@ class Relevance:
         )
 
     def comes_to_torch(self, module: Module, node: nodes.NodeNG) -> bool:
-        """Does it call code of a file that speaks of torch, by name, or what it looks up in a registry or by a class?"""
+        """Does it call code of a file that speaks of torch, by name, or perhaps by a registry or by what derives?"""
         return self._once(self._comes_to_torch, module, node)
 
     def _comes_to_torch(self, module: Module, node: nodes.NodeNG) -> bool:

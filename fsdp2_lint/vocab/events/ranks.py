@@ -19,6 +19,9 @@ class Batch(Protocol):
     def same_on_every_node(self) -> Answer[Place]:
         """Do the ranks of one number on their nodes get this very batch? yes: Place where that number is taken."""
 
+    def apart_in_one_unit(self) -> Answer[tuple[Place, Place]]:
+        """Do ranks that share layers get batches of their own? yes: where they are dealt out, and layers split."""
+
 
 class BatchTrained(ModelEvent):  # a sharded model is called with a batch that it is trained on; S
     batch: Batch

@@ -14,6 +14,7 @@ from ..launch.machines import may_be_one_machine, on_one_machine
 from ..shared.program import AtStep
 from .data import inputs, not_followed
 from .data_sources import alike, code_varies, made_by_rank, made_of, origin_known, seeded_alike
+from .peers import apart
 from .split_inputs import may_split
 
 
@@ -56,6 +57,9 @@ class StaticBatch(AtStep[events.Called]):
             return f"{who} was handed the options of the command line"
         written = machine.store.get((options, SOME)) is not None
         return "an option that is not known by name is set" if written else ""
+
+    def apart_in_one_unit(self) -> Answer[tuple[Place, Place]]:
+        return apart(self.program, self.step)
 
     def same_on_every_rank(self) -> Answer[Place]:
         """Does each rank read the same samples? Unknown where the loader or its data set was not followed."""

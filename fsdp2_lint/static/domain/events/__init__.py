@@ -53,6 +53,7 @@ from .sharding import (
     Exchanged,
     Frozen,
     InputSplit,
+    LayersSplit,
     Parallelised,
     ParamAsked,
     ParamHook,

@@ -43,6 +43,12 @@ class Parallelised(Event):
     splits: bool | None  # whether its plan splits parameters. None: not known
 
 
+class LayersSplit(Event):
+    """Layers of a module, the step's subject, are divided among the ranks of a mesh, which all need the same input."""
+
+    mesh: Value
+
+
 class InputSplit(Event):
     """From here on the ranks may work on parts of one input: sequence, context or tensor parallelism."""
 

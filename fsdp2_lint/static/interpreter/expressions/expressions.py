@@ -260,7 +260,7 @@ class Expressions(Texts[L]):
         result = number_made_of(self, "arithmetic", left, right)
         result.atom.per_rank = any(_of_rank(part) for part in (left, right))
         result.atom.shared = all(self.per_rank(part) is False for part in (left, right))
-        result.atom.operands = (left, right)
+        result.atom.operands, result.atom.operator = (left, right), op
         orders.combined(self, op, left, right, result)
         if isinstance(left, Obj):
             result.atom.left_of = (op, left)

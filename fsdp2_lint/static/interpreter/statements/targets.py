@@ -14,6 +14,7 @@ from ...domain.path_conditions import TRUE
 from ...domain.store import KNOWN_KEYS, Entries, Items
 from ...domain.values import (
     EACH,
+    PICK,
     ClassV,
     Const,
     DictV,
@@ -224,7 +225,8 @@ class Targets(Havoc[L]):
                 held = self.items(leaf)
                 if held.exact and position < len(held.items) and not starred:
                     return choose([held.items[position]])
-                return choose(list(held.items)) if len(held.items) == 1 else unknown("an element of a list")
+                each = choose(list(held.items)) if len(held.items) == 1 else unknown("an element of a list")
+                return each.child((PICK, position)) if isinstance(each, Obj) and wanted > 1 else each
             if isinstance(leaf, Obj):
                 return self.libraries.item_of(leaf, Const(position), self.frame.module.tree)
             return self.libraries.part_of(leaf)

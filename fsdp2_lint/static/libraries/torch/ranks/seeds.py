@@ -78,6 +78,15 @@ def seed(machine: Machine, call: Call) -> Value:
     return NONE
 
 
+@external("builtins.hash")
+def hashed(machine: Machine, call: Call) -> Value:
+    made = machine.libraries.call_other(call.name, call)
+    if isinstance(made, Obj):
+        made.atom.operands, made.atom.operator = tuple(call.args), "hash"
+        made.atom.per_rank = any(differs(machine, leaf) for value in call.args for leaf in machine.inside(value))
+    return made
+
+
 @external(*_STATES)
 def state(machine: Machine, call: Call) -> Value:
     made = machine.libraries.call_other(call.name, call)

@@ -14,10 +14,8 @@ from ...interface import Machine
 from ...tables import external, method
 from ...words import describe
 from .modules import wrapped
+from .parallel_styles import LEAVE_ALONE, SPLIT, needs_one_input
 
-_TP = "torch.distributed.tensor.parallel."
-_SPLIT = {_TP + name for name in ("ColwiseParallel", "RowwiseParallel")}
-_LEAVE_ALONE = {_TP + name for name in ("PrepareModuleInput", "PrepareModuleOutput", "PrepareModuleInputOutput")}
 _CHECKPOINT = "torch.distributed.algorithms._checkpoint.checkpoint_wrapper."
 
 
@@ -30,6 +28,9 @@ def _emit(machine: Machine, what: events.Event, call: Call, target: Value | None
 @external("torch.distributed.tensor.parallel.parallelize_module")
 def parallelize(machine: Machine, call: Call) -> Value:
     plan = call.arg(2, "parallelize_plan") or NONE
+    if needs_one_input(machine, plan):
+        for leaf in machine.objects(call.arg(0, "module")):
+            machine.emit(events.LayersSplit(mesh=call.arg(1, "device_mesh") or NONE), call.node, leaf)
     machine.emit(events.InputSplit(why="parallelize_module() is called"), call.node)
     _emit(machine, events.Parallelised(splits=_splits_parameters(machine, plan)), call, call.arg(0, "module"))
     return wrapped(machine, call)
@@ -59,7 +60,7 @@ def _splits_parameters(machine: Machine, plan: Value) -> bool | None:
             answers.update({None} if held.open_why else ())
         else:
             name = canonical(leaf.atom.origin) if isinstance(leaf, Obj) and leaf.parent is None else ""
-            answers.add(True if name in _SPLIT else False if name in _LEAVE_ALONE else None)
+            answers.add(True if name in SPLIT else False if name in LEAVE_ALONE else None)
     return True if True in answers else None if None in answers else False
 
 

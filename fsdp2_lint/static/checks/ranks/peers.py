@@ -1,0 +1,92 @@
+"""Ranks that hold parts of the same layers: do they get the same batch?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....vocab.answers import Answer, unknown, yes
+from ....vocab.finding import Place
+from ...domain import events
+from ...domain.events import Step
+from ...domain.relations import Relation
+from ...domain.values import NONE, Const, Obj, Rank, Value
+from ...interpreter.expressions.own_values import Own, own_of
+from ...libraries.torch.launch.meshes import dimensions
+from ...libraries.torch.ranks.data import Drawn, Loader, Sampler, seeds_of
+from ..shared.program import Program
+from .alike import same_on_all_ranks
+from .data_sources import made_of
+from .own_choices import agreed
+
+_MANY = 2**31 - 1  # no job has as many ranks
+_OF_THE_MODEL = (Relation.SAME, Relation.INSIDE)
+
+
+def apart(program: Program, call: Step[events.Called]) -> Answer[tuple[Place, Place]]:
+    """Where the global rank deals out what such ranks are to share, and where the model is divided among them."""
+    why = ""
+    for step in program.trace.of(events.LayersSplit, before=call):
+        path = call.guard.join(step.guard)
+        if path is None or program.relation(step.subject, call.subject) not in _OF_THE_MODEL:
+            continue
+        mesh = dimensions(step.what.mesh)
+        if mesh is not None and all(size == 1 for size in mesh.sizes):
+            continue
+        with program.machine.on_path(path):
+            for own in _own(program, call):
+                if why := agreed(program, own, call):
+                    continue
+                if (dealt := _by_global_rank(program, own)) is not None:
+                    divided = Place(step.when, "these ranks hold parts of the same layers, which need one input")
+                    return yes((dealt, divided))
+    return (
+        unknown(why) if why else program.excluded("no ranks were seen that share layers and get batches of their own")
+    )
+
+
+def _own(program: Program, call: Step[events.Called]) -> Iterator[Own]:
+    for value in made_of(program.machine, call.what.args):
+        if (own := own_of(program.machine, value)) is not None:
+            yield own
+
+
+def _by_global_rank(program: Program, own: Own) -> Place | None:
+    for obj in own.via:
+        loader, drawn = obj.atom.state(Loader), obj.atom.state(Drawn)
+        for leaf in program.machine.objects(loader.sampler) if loader is not None else ():
+            sampler = leaf.atom.state(Sampler)
+            if sampler is not None and sampler.by_rank and _is_global(sampler.rank):
+                return Place(sampler.made.when, "this sampler deals out the data by the rank in the job")
+        for generator in program.machine.objects(drawn.by) if drawn is not None else ():
+            if drawn is not None and any(_tells_rank(program, seed) for seed in seeds_of(generator.atom)[-1:]):
+                return Place(drawn.made, "each rank in the job draws its own here")
+    return None
+
+
+def _is_global(rank: Value) -> bool:
+    return rank == NONE or isinstance(rank, Rank) and rank.kind == "global"
+
+
+def _tells_rank(program: Program, value: Value) -> bool:
+    """Is a number another one for each rank in the job: the rank, a sum with it, or a hash of it?"""
+    if isinstance(value, Rank):
+        return _is_global(value)
+    if not isinstance(value, Obj) or not all(map(_keeps_apart, value.path)):
+        return False
+    operands, operator = value.atom.operands, value.atom.operator
+    if operator == "hash":
+        return any(_tells_rank(program, leaf) for given in operands for leaf in program.machine.inside(given))
+    others = [each for each in operands if not _tells_rank(program, each)]
+    if len(others) != 1 or operator not in ("+", "-", "*"):
+        return False
+    if operator == "*":
+        return isinstance(others[0], Const) and others[0].value != 0
+    return same_on_all_ranks(program, others[0])
+
+
+def _keeps_apart(item: object) -> bool:
+    """A step of a path: does an operator with a constant leave different numbers different?"""
+    _, operator, by = item if isinstance(item, tuple) and item[0] == "op" else ("", "", NONE)
+    if not isinstance(by, Const) or not isinstance(by.value, int):
+        return False
+    return operator in ("+", "-") or operator == "*" and by.value != 0 or operator in ("%", "&") and by.value >= _MANY
