@@ -114,3 +114,19 @@ def test_one_rank_holds_all_of_a_layer() -> None:
 ])  # fmt: skip
 def test_what_such_ranks_bring_together(exchange: str) -> None:
     assert "FSDP808" not in _codes(SAMPLED.format(""), batch=exchange)
+
+
+@pytest.mark.parametrize(("sampler", "wrong"), [
+    ("DistributedSampler(data, dp_size, dp) if tp > 1 else DistributedSampler(data)", False),
+    ("DistributedSampler(data, dp_size, dp) if dp_size < dist.get_world_size() else DistributedSampler(data)", False),
+    ("DistributedSampler(data, dp_size, dp) if tp == 1 else DistributedSampler(data)", True),
+    ("DistributedSampler(data, seed=1) if dp_size < dist.get_world_size() else DistributedSampler(data)", True),
+])  # fmt: skip
+def test_where_layers_are_divided_another_sampler_may_be_taken(sampler: str, wrong: bool) -> None:
+    loader = f"""dp_size, tp = mesh["dp"].size(), int(os.environ["TP"])
+    loader = DataLoader(data, batch_size=4, sampler={sampler})"""
+    program = TRAIN.format(loader=loader, batch="pass", plan=COLUMNS, shape="(2, 4)")
+    program = program.replace(
+        "        parallelize_module", "        if int(os.environ['TP']) > 1:\n            parallelize_module"
+    )
+    assert ("FSDP808" in analyse(f"{HEAD}{IMPORTS}{NET}{program}").codes) is wrong

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import Step
 from ...domain.relations import Relation
 from ...domain.values import NONE, Const, Obj, Rank, Value
-from ...interpreter.expressions.own_values import Own, own_of
+from ...interpreter.expressions.own_values import own_of
 from ...libraries.torch.launch.meshes import dimensions
 from ...libraries.torch.ranks.data import Drawn, Loader, Sampler, seeds_of
 from ..shared.program import Program
@@ -33,33 +31,36 @@ def apart(program: Program, call: Step[events.Called]) -> Answer[tuple[Place, Pl
         if mesh is not None and all(size == 1 for size in mesh.sizes):
             continue
         with program.machine.on_path(path):
-            for own in _own(program, call):
-                if why := agreed(program, own, call):
-                    continue
-                if (dealt := _by_global_rank(program, own)) is not None:
-                    divided = Place(step.when, "these ranks hold parts of the same layers, which need one input")
-                    return yes((dealt, divided))
-    return (
-        unknown(why) if why else program.excluded("no ranks were seen that share layers and get batches of their own")
-    )
+            sources = [value for value in made_of(program.machine, call.what.args) if _gives_samples(value)]
+            dealt = [_by_global_rank(program, source) for source in sources]
+            owned = [own for source in sources if (own := own_of(program.machine, source)) is not None]
+        if not owned or None in dealt:
+            continue
+        why = next((doubt for own in owned if (doubt := agreed(program, own, call))), "")
+        if not why and dealt[0] is not None:
+            divided = Place(step.when, "these ranks hold parts of the same layers, which need one input")
+            return yes((dealt[0], divided))
+    return unknown(why) if why else program.excluded("no ranks were seen that share layers and not batches")
 
 
-def _own(program: Program, call: Step[events.Called]) -> Iterator[Own]:
-    for value in made_of(program.machine, call.what.args):
-        if (own := own_of(program.machine, value)) is not None:
-            yield own
+def _gives_samples(value: Value) -> bool:
+    return isinstance(value, Obj) and (value.atom.state(Loader) is not None or value.atom.state(Drawn) is not None)
 
 
-def _by_global_rank(program: Program, own: Own) -> Place | None:
-    for obj in own.via:
-        loader, drawn = obj.atom.state(Loader), obj.atom.state(Drawn)
-        for leaf in program.machine.objects(loader.sampler) if loader is not None else ():
-            sampler = leaf.atom.state(Sampler)
-            if sampler is not None and sampler.by_rank and _is_global(sampler.rank):
-                return Place(sampler.made.when, "this sampler deals out the data by the rank in the job")
-        for generator in program.machine.objects(drawn.by) if drawn is not None else ():
-            if drawn is not None and any(_tells_rank(program, seed) for seed in seeds_of(generator.atom)[-1:]):
-                return Place(drawn.made, "each rank in the job draws its own here")
+def _by_global_rank(program: Program, source: Value) -> Place | None:
+    """Where samples are dealt out by the rank in the job, whatever is chosen on the way."""
+    loader = source.atom.state(Loader) if isinstance(source, Obj) else None
+    drawn = source.atom.state(Drawn) if isinstance(source, Obj) else None
+    if loader is not None:
+        chosen = [leaf for _, leaf in program.machine.alternatives(loader.sampler)]
+        samplers = [leaf.atom.state(Sampler) if isinstance(leaf, Obj) else None for leaf in chosen]
+        if samplers and all(each is not None and each.by_rank and _is_global(each.rank) for each in samplers):
+            first = samplers[0]
+            return Place(first.made.when, "this sampler deals out the data by the rank in the job") if first else None
+        return None
+    seeds = [seeds_of(leaf.atom)[-1:] for leaf in program.machine.objects(drawn.by)] if drawn is not None else []
+    if drawn is not None and seeds and all(each and _tells_rank(program, each[0]) for each in seeds):
+        return Place(drawn.made, "each rank in the job draws its own here")
     return None
 
 
