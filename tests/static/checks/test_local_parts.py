@@ -115,3 +115,47 @@ def test_a_number_of_one_rank_scales_its_shards(clip: str) -> None:
 @pytest.mark.parametrize("clip", GOOD.values(), ids=GOOD)
 def test_what_looks_like_it(clip: str) -> None:
     assert _codes(clip) == []
+
+
+AGREED = {
+    "counted": """
+    bad = torch.zeros((), device="cuda")
+    for g in grads:
+        if torch.isnan(g.to_local()).any():
+            bad += 1
+    dist.all_reduce(bad)
+    if bad > 0:
+        return
+    dist.barrier()
+""",
+    "gathered": """
+    bad, all_of_them = any(g.to_local().isnan().any().item() for g in grads), [None] * dist.get_world_size()
+    dist.all_gather_object(all_of_them, bad)
+    if any(all_of_them):
+        return
+    dist.barrier()
+""",
+    "told by others": """
+    norm = reduced(torch.stack([g.to_local().norm() for g in grads]).norm())
+    if norm > 10:
+        return
+    dist.barrier()
+""",
+    "printed where it is large": """
+    for g in grads:
+        if g.to_local().abs().max() > 100:
+            print("large")
+    dist.barrier()
+""",
+}
+
+
+@pytest.mark.parametrize("clip", AGREED.values(), ids=AGREED)
+def test_the_ranks_agree_before_they_go_on(clip: str) -> None:
+    assert _codes(clip) == []
+
+
+def test_each_rank_decides_by_its_part() -> None:
+    """Then some ranks wait for the others."""
+    alone = AGREED["told by others"].replace("reduced(", "(")
+    assert _codes(alone) == ["FSDP801"]

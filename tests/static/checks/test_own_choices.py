@@ -77,6 +77,7 @@ BEFORE_BACKWARD = {
     "its number": "if math.isnan(loss.item()):\n    continue",
     "a large loss": "if loss.item() > 100:\n    continue",
     "the labels of this batch": "if y.sum().item() == 0:\n    continue",
+    "a flag that it sets": "bad = torch.zeros(())\nif torch.isnan(loss):\n    bad += 1\nif bad > 0:\n    continue",
     "in numpy": "if np.isnan(loss.detach().numpy()):\n    continue",
 }
 AFTER_BACKWARD = {
@@ -126,6 +127,13 @@ def test_each_condition_is_told_once() -> None:
 
 
 AGREED = {
+    "a flag that is set where the loss says so": (
+        "bad = torch.zeros(())\nif torch.isnan(loss):\n    bad += 1\ndist.all_reduce(bad)\nif bad > 0:\n    save(model)"
+    ),
+    "a tensor that the loss chooses": (
+        "bad = torch.ones(()) if loss.item() > 9 else torch.zeros(())\ndist.all_reduce(bad)\n"
+        "if bad > 0:\n    save(model)"
+    ),
     "reduced first": "if average(loss).item() < best:\n    save(model)",
     "reduced in place": "shown = loss.detach()\ndist.all_reduce(shown)\nif shown.item() < best:\n    save(model)",
     "reduced itself": "dist.all_reduce(loss)\nif loss.item() < best:\n    save(model)",

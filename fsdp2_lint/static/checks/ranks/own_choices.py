@@ -8,9 +8,10 @@ from typing import Any
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
+from ...domain.choices import options
 from ...domain.events import AnyStep, Step
 from ...domain.formulas import Formula, atoms
-from ...domain.values import Obj
+from ...domain.values import Obj, Value
 from ...interpreter.expressions.own_values import Own, asked_for, is_on_the_way
 from ...libraries.torch.ranks.rank import alone
 from ..shared.program import Program
@@ -94,12 +95,20 @@ def agreed(program: Program, own: Own, step: AnyStep) -> str:
         return program.managed_by
     for collective in program.trace.of(events.Collective):
         for value in collective.what.given or () if collective.index < step.index else ():
-            if any(isinstance(leaf, Obj) and is_on_the_way(own, leaf) for leaf in program.machine.inside(value)):
+            on_the_way = (isinstance(leaf, Obj) and is_on_the_way(own, leaf) for leaf in program.machine.inside(value))
+            if any(on_the_way) or _chosen_by(program, own, value):
                 return f"{collective.when.at} may have made the ranks agree"
     for obj, who in program.machine.libraries.handed.items():
         if is_on_the_way(own, obj):
             return f"{who} had it in its hands, and was not followed"
     return own.doubt or (drawn_apart(program, own.draw, step) if own.draw else "")
+
+
+def _chosen_by(program: Program, own: Own, value: Value) -> bool:
+    """Was it set where such a value says so, as in ``if loss.isnan(): bad += 1``?"""
+    paths = [formula for path, _ in options(value) for formula, _ in path.literals]
+    asked = [asked_for(program.machine, atom) for formula in paths for atom in atoms(formula)]
+    return any(each is not None and not own.via.isdisjoint(each.via) for each in asked)
 
 
 def _either_way(program: Program, step: AnyStep, formula: Formula, truth: bool) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
@@ -22,16 +24,19 @@ _OF_THE_MODEL = (Relation.SAME, Relation.INSIDE)
 
 def apart(program: Program, call: Step[events.Called]) -> Answer[tuple[Place, Place]]:
     """Where the global rank deals out what such ranks are to share, and where the model is divided among them."""
-    why = ""
+    why, nobody = "", program.excluded("no ranks were seen that share layers and not batches")
+    if not any(_by_global_rank(program, source, any) for source in _sources(program, call)):
+        return nobody
     for step in program.trace.of(events.LayersSplit, before=call):
-        path = call.guard.join(step.guard)
-        if path is None or program.relation(step.subject, call.subject) not in _OF_THE_MODEL:
-            continue
         mesh = dimensions(step.what.mesh)
         if mesh is not None and all(size == 1 for size in mesh.sizes):
             continue
+        if program.relation(step.subject, call.subject) not in _OF_THE_MODEL:
+            continue
+        if (path := call.guard.join(step.guard)) is None:
+            continue
         with program.machine.on_path(path):
-            sources = [value for value in made_of(program.machine, call.what.args) if _gives_samples(value)]
+            sources = _sources(program, call)
             dealt = [_by_global_rank(program, source) for source in sources]
             owned = [own for source in sources if (own := own_of(program.machine, source)) is not None]
         if not owned or None in dealt:
@@ -40,26 +45,30 @@ def apart(program: Program, call: Step[events.Called]) -> Answer[tuple[Place, Pl
         if not why and dealt[0] is not None:
             divided = Place(step.when, "these ranks hold parts of the same layers, which need one input")
             return yes((dealt[0], divided))
-    return unknown(why) if why else program.excluded("no ranks were seen that share layers and not batches")
+    return unknown(why) if why else nobody
+
+
+def _sources(program: Program, call: Step[events.Called]) -> list[Value]:
+    return [value for value in made_of(program.machine, call.what.args) if _gives_samples(value)]
 
 
 def _gives_samples(value: Value) -> bool:
     return isinstance(value, Obj) and (value.atom.state(Loader) is not None or value.atom.state(Drawn) is not None)
 
 
-def _by_global_rank(program: Program, source: Value) -> Place | None:
-    """Where samples are dealt out by the rank in the job, whatever is chosen on the way."""
+def _by_global_rank(program: Program, source: Value, of: Callable[[Iterable[bool]], bool] = all) -> Place | None:
+    """Where samples are dealt out by the rank in the job, whatever (``all``) is chosen on the way."""
     loader = source.atom.state(Loader) if isinstance(source, Obj) else None
     drawn = source.atom.state(Drawn) if isinstance(source, Obj) else None
     if loader is not None:
         chosen = [leaf for _, leaf in program.machine.alternatives(loader.sampler)]
         samplers = [leaf.atom.state(Sampler) if isinstance(leaf, Obj) else None for leaf in chosen]
-        if samplers and all(each is not None and each.by_rank and _is_global(each.rank) for each in samplers):
-            first = samplers[0]
+        if of(each is not None and each.by_rank and _is_global(each.rank) for each in samplers):
+            first = next((each for each in samplers if each is not None), None)
             return Place(first.made.when, "this sampler deals out the data by the rank in the job") if first else None
         return None
     seeds = [seeds_of(leaf.atom)[-1:] for leaf in program.machine.objects(drawn.by)] if drawn is not None else []
-    if drawn is not None and seeds and all(each and _tells_rank(program, each[0]) for each in seeds):
+    if drawn is not None and seeds and of(bool(each) and _tells_rank(program, each[0]) for each in seeds):
         return Place(drawn.made, "each rank in the job draws its own here")
     return None
 
