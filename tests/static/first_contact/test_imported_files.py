@@ -44,6 +44,8 @@ def _codes(imports: str, at_once: str) -> list[str]:
 def test_to_import_it_may_select_the_device(imports: str, at_once: str) -> None:
     assert "FSDP101" not in _codes(imports, at_once)
     assert "FSDP101" in _codes(imports, "")
+    assert "FSDP101" in _codes(imports, "STEPS = {'start': select}")
+    assert "FSDP101" in _codes(imports, "if __name__ == '__main__':\n    select()")
 
 
 def test_nobody_imports_it() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from astroid import nodes
 
 from ...frontend.facts import Facts
 from ...frontend.module import Unreadable
 from ...frontend.project import Project
+from ...frontend.relevance import names_in
 from ..shared.program import Program
 
 _SELECT = frozenset({"set_device", "set_device_index"})
@@ -18,12 +21,19 @@ def may_select_device(program: Program) -> str:
     project = program.project
     for path in _speaking(project, project.loaded_by(program.name)) if not program.partial else ():
         module = project.module(path)
-        for statement in module.tree.body if module is not None else ():
-            if module is not None and not isinstance(statement, _DEFINE):
-                mentioned = project.relevance.mentioned(module, statement)
-                if mentioned is None or not mentioned.isdisjoint(_SELECT):
-                    return f"{module.name}.py may select the device when it is imported"
+        for call in _calls(module.tree) if module is not None else ():
+            mentioned = project.relevance.mentioned(module, call) if module is not None else None
+            if module is not None and (mentioned is None or not mentioned.isdisjoint(_SELECT)):
+                return f"{module.name}.py may select the device when it is imported"
     return ""
+
+
+def _calls(tree: nodes.Module) -> Iterator[nodes.Call]:
+    """Those of the statements at the top of a file that run where it is imported."""
+    for statement in tree.body:
+        as_script = isinstance(statement, nodes.If) and "__name__" in names_in(statement.test)
+        if not as_script and not isinstance(statement, _DEFINE):
+            yield from statement.nodes_of_class(nodes.Call, skip_klass=(*_DEFINE, nodes.Lambda))
 
 
 def _speaking(project: Project, paths: list[str]) -> list[str]:
