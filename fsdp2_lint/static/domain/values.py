@@ -92,6 +92,9 @@ class AbstractObject:
         """Note what a function of a library knows of it; what it knew before of the same kind is replaced."""
         self._states = {**self._states, type(state): state}
 
+    def forget(self, kind: type[Any]) -> None:
+        self._states = {known: state for known, state in self._states.items() if known is not kind}
+
     def state(self, kind: type[S]) -> S | None:
         """What is known of this kind; None where nothing was noted."""
         found: S | None = self._states.get(kind)

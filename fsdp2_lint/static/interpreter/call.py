@@ -12,6 +12,18 @@ from ..domain.values import Const, Ext, Obj, Value
 UNREAD_KEYWORDS = "**keywords of a file or a package that was not read"  # they are the same in each run
 
 
+class Spread(str):
+    """Why there may be more keywords than were seen: all that ``of`` has, by their names, which nobody read."""
+
+    of: Obj
+
+    @classmethod
+    def out_of(cls, of: Obj, why: str) -> Spread:
+        made = cls(why)
+        made.of = of
+        return made
+
+
 @dataclass(slots=True)
 class Call:
     """One call as a transfer function sees it."""

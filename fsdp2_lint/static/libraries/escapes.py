@@ -156,10 +156,15 @@ class Escapes(Membership):
         handed = call.arg(1, "args") if spawned else None
         rest = [item for _, item in self.machine.listing(handed).items] if handed is not None else []
         arguments = Call(call.node, [rank.LOCAL, *rest] if spawned else [], {})
-        outer = self.machine.context
-        self.machine.context = outer if spawned else self.machine.fresh()
-        try:
+        if spawned:
             return self.machine.branch([(TRUE, lambda: self.quietly(leaf, arguments))])
+        return self.called_back(leaf, arguments)
+
+    def called_back(self, leaf: Value, call: Call) -> Value:
+        outer = self.machine.context
+        self.machine.context = self.machine.fresh()
+        try:
+            return self.machine.branch([(TRUE, lambda: self.quietly(leaf, call))])
         finally:
             self.machine.context = outer
 

@@ -87,6 +87,9 @@ class Torch(Libraries, Protocol):
     def callbacks(self, call: Call, *, spawned: bool = False) -> list[Value]:
         """Functions handed to code that is not seen are taken to be called once; what they return."""
 
+    def called_back(self, leaf: Value, call: Call) -> Value:
+        """A function is called by code that is not seen, nobody knows when."""
+
     def call_other(self, qname: str, call: Call) -> Value:
         """A function of another package that no table has."""
 

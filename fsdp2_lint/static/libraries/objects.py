@@ -45,7 +45,7 @@ from .torch.forward import uses
 from .torch.initialisation import blank
 from .torch.launch import device, meshes
 from .torch.migration import fsdp1_methods, migration, versions
-from .torch.ranks import data, rank, rounds
+from .torch.ranks import data, own_sources, rank, rounds
 from .torch.sharding import module_tree
 from .torch.training import dtensors, generators, optim, schedulers
 from .words import describe
@@ -141,6 +141,7 @@ class Objects(Escapes):
             optim.regrouped(self.machine, obj, node)
         schedulers.group_changed(self.machine, obj, key, value, node)
         blank.overwritten(self.machine, obj, node)
+        own_sources.item_filled(self.machine, obj, value, node)
         module_tree.stored_item(self.machine, obj, key, value, node)
 
     def part_of(self, leaf: Value, *, each: bool = False) -> Value:

@@ -142,7 +142,7 @@ class StaticEmptied(Subject):
         names = [name for name, steps in buffers if self.without(steps) is not None]
         if not names:
             for name, steps in buffers:
-                if not self.surely_by(steps):
+                if not self.surely_by([step for step in steps if step.subject is not None]):
                     return unknown(f"whether {steps[-1].when.at} computes {name} is not known")
             return self.program.nothing(self.obj, events.Written, after=self.begin, before=self.call, parts=True)
         why = self.not_followed()

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from astroid.nodes import NodeNG
+
 from ....vocab.answers import Answer, unknown, yes
-from ....vocab.finding import Place
+from ....vocab.finding import Place, Site
 from ...domain import events
-from ...domain.choices import options
 from ...domain.events import AnyStep, Step
 from ...domain.formulas import Formula, atoms
 from ...domain.values import Obj, Value
 from ...interpreter.expressions.own_values import Own, asked_for, is_on_the_way
 from ...libraries.torch.ranks.rank import alone
+from ..shared.conditions import objects_in
 from ..shared.program import Program
 from .unseen_data import undecided
 
@@ -38,14 +40,18 @@ def seeded_before(program: Program, generator: str, step: AnyStep) -> bool:
     )
 
 
-def own_choice(program: Program, step: AnyStep) -> Answer[Place]:
-    """Does each rank decide for itself whether it comes to a step? Unknown where the ranks may have agreed before."""
+def own_choice(program: Program, step: AnyStep, *, alive: bool = False) -> Answer[Place]:
+    """Does each rank decide for itself whether it comes to a step? Unknown where the ranks may have agreed before.
+
+    ``alive``: and the job goes on where they decide differently. Who leaves a loop with collectives stops the others.
+    """
     if alone(program.machine, step.guard):
         return program.excluded("the job has one rank here")
     if isinstance(step.what, events.Called) and step.what.inside:
         return program.excluded("it is a part of the call around it")
     doubt = ""
-    for at, formula, truth, atom, own in (*reversed([*_on_the_way(program, step)]), *_out_of_loops(program, step)):
+    out = _out_of_loops(program, step, alive)
+    for at, formula, truth, atom, own in (*reversed([*_on_the_way(program, step)]), *out):
         if _either_way(program, step, formula, truth):
             doubt = doubt or "other ranks may make the same call elsewhere"
         elif why := agreed(program, own, at):
@@ -78,13 +84,23 @@ def _on_the_way(program: Program, step: AnyStep) -> Iterator[_Asked]:
                 yield step, formula, truth, atom, own
 
 
-def _out_of_loops(program: Program, step: AnyStep) -> Iterator[_Asked]:
+def _out_of_loops(program: Program, step: AnyStep, alive: bool) -> Iterator[_Asked]:
     """What ends a loop around the step for one rank, while others go on."""
     around = {(loop.node, loop.calls) for loop in program.loops(step)}
     for left in program.trace.of(events.LoopLeft):
-        if any((loop, left.when.stack) in around for loop in left.what.loops):
+        over = {(loop, left.when.stack) for loop in left.what.loops}
+        if over & around and not (alive and _together_in(program, over)):
             last = [each for each in _on_the_way(program, left) if (each[1], each[2]) not in step.guard.literal_set]
             yield from last[-1:]
+
+
+def _together_in(program: Program, loops: set[tuple[NodeNG, tuple[Site, ...]]]) -> bool:
+    """Do the ranks do anything together in one of these loops?"""
+    return any(
+        (loop.node, loop.calls) in loops
+        for step in program.trace.of(events.Collective, events.Backward)
+        for loop in program.loops(step)
+    )
 
 
 def agreed(program: Program, own: Own, step: AnyStep) -> str:
@@ -95,8 +111,7 @@ def agreed(program: Program, own: Own, step: AnyStep) -> str:
         return program.managed_by
     for collective in program.trace.of(events.Collective):
         for value in collective.what.given or () if collective.index < step.index else ():
-            on_the_way = (isinstance(leaf, Obj) and is_on_the_way(own, leaf) for leaf in program.machine.inside(value))
-            if any(on_the_way) or _chosen_by(program, own, value):
+            if any(is_on_the_way(own, obj) for obj in _told_by(program, value)):
                 return f"{collective.when.at} may have made the ranks agree"
     for obj, who in program.machine.libraries.handed.items():
         if is_on_the_way(own, obj):
@@ -104,11 +119,14 @@ def agreed(program: Program, own: Own, step: AnyStep) -> str:
     return own.doubt or (drawn_apart(program, own.draw, step) if own.draw else "")
 
 
-def _chosen_by(program: Program, own: Own, value: Value) -> bool:
-    """Was it set where such a value says so, as in ``if loss.isnan(): bad += 1``?"""
-    paths = [formula for path, _ in options(value) for formula, _ in path.literals]
-    asked = [asked_for(program.machine, atom) for formula in paths for atom in atoms(formula)]
-    return any(each is not None and not own.via.isdisjoint(each.via) for each in asked)
+def _told_by(program: Program, value: Value) -> Iterator[Obj]:
+    """The objects that lie in a value, and those that decide what lies in it."""
+    for path, leaf in program.machine.leaves(value):
+        if isinstance(leaf, Obj):
+            yield leaf
+        for formula, _ in path.literals:
+            for atom in atoms(formula):
+                yield from objects_in(atom)
 
 
 def _either_way(program: Program, step: AnyStep, formula: Formula, truth: bool) -> bool:

@@ -235,7 +235,7 @@ class StaticHyperparameters(AtStep[events.HyperparameterGiven]):
         own = own_of(machine, value)
         if own is not None and not (why := agreed(self.program, own, self.step)):
             return yes(Place(own.when or self.step.when, f"it is made of {own.words}"))
-        chosen = own_choice(self.program, self.step)
+        chosen = own_choice(self.program, self.step, alive=True)
         if chosen.surely:
             return yes(Place(chosen.what.when, f"each rank decides here by {chosen.what.words}"))
         if self.step.what.changes and (apart := self._changed_by_some()).possibly:

@@ -24,7 +24,7 @@ from ...domain.values import (
     Value,
     unknown,
 )
-from ..call import UNREAD_KEYWORDS, Call
+from ..call import UNREAD_KEYWORDS, Call, Spread
 from ..expressions import domains, enums, flags
 from ..frames import Diverges
 from ..machine import L
@@ -91,21 +91,25 @@ class Calls(Functions[L]):
             if named.arg is not None:
                 kwargs[named.arg] = value
             else:
-                why = self.spread_keywords(value, kwargs) or why
+                more = self.spread_keywords(value, kwargs)
+                why = str(more or why) if why else more  # out of which of them a keyword comes is not known
         return args, kwargs, why
 
     def spread_keywords(self, value: Value, into: dict[str, Value]) -> str:
         """``**value``: a keyword that is only there on some paths is a guarded choice."""
         why = ""
-        for guard, leaf in self.alternatives(value):
+        alternatives = self.alternatives(value)
+        for guard, leaf in alternatives:
             if (known := self.libraries.options_of(leaf)) is not None:
                 into.update(known)
                 continue
             if not isinstance(leaf, DictV):
                 why = UNREAD_KEYWORDS if _unread(leaf) else "**keywords that were not followed"
+                if isinstance(leaf, Obj) and len(alternatives) == 1 and leaf.atom.kind not in ("parameter", "opaque"):
+                    why = Spread.out_of(leaf, why)
                 continue
             entries = self.entries(leaf)
-            why = entries.open_why or why
+            why = entries.open_why or why if len(alternatives) == 1 else str(entries.open_why or why)
             for key, path, item in entries.entries:
                 joined = guard.join(path)
                 if joined is None or not self.guard.compatible(joined):

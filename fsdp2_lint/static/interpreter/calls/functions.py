@@ -38,7 +38,7 @@ from ...domain.values import (
 from ...frontend import relevance
 from ...frontend.packages import builds_models
 from ...frontend.relevance import is_predicate, lengthy, names_in
-from ..call import UNREAD_KEYWORDS, Call
+from ..call import UNREAD_KEYWORDS, Call, Spread
 from ..expressions import domains
 from ..frames import FALL, RAISE, RETURN, Diverges, Frame
 from ..machine import L
@@ -277,6 +277,8 @@ class Functions(Bounds[L]):
 
     def parameter(self, func: Func, name: str, why: str = "") -> Value:
         """An argument that nobody passed (yet), or that was not seen: the same unknown each time it is asked for."""
+        if isinstance(why, Spread):
+            return self.libraries.item_of(why.of, Const(name), func.node)
         unread = why == UNREAD_KEYWORDS
         key = (func.node, name, unread)
         if key not in self.parameters:

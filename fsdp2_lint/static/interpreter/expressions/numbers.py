@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ...domain.says import Says
-from ...domain.values import SOME, Const, Ext, GuardedUnion, ListV, Obj, TupleV, Value, unknown
+from ...domain.values import SLICE, SOME, Const, Ext, GuardedUnion, ListV, Obj, TupleV, Value, unknown
 from ..machine import AnyMachine
 from . import own_values
 
@@ -22,6 +22,14 @@ def is_number(obj: Obj) -> bool:
 def is_multiple(item: object) -> bool:
     """Is this the part of a path that an operator with a constant adds?"""
     return isinstance(item, tuple) and item[0] == "op"
+
+
+def is_calculated(obj: Obj) -> bool:
+    """Did an operator make it, or is it a slice of such? Then it is no module, and new: a number, a tensor, a list."""
+    made = obj
+    while made.parent is not None and made.item == SLICE:
+        made = made.parent
+    return is_multiple(made.item) or made.atom.number and made.parent is None
 
 
 def said_by(machine: AnyMachine, value: Value) -> Says:

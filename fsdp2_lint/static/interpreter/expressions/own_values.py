@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ....vocab.finding import Moment
-from ...domain.formulas import Formula
+from ...domain.formulas import Formula, atoms
 from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.values import AbstractObject, Computed, Cond, GuardedUnion, ListV, Obj, TupleV, Value, is_each
 from ..machine import AnyMachine
@@ -66,12 +66,18 @@ def own_of(machine: AnyMachine, value: Value) -> Own | None:
     if isinstance(value, Cond):
         return first(machine, _in(value.formula))
     if isinstance(value, GuardedUnion):
-        return first(machine, (leaf for _, leaf in value.options))
+        return first(machine, (leaf for _, leaf in value.options)) or chosen_by(machine, value)
     if isinstance(value, (TupleV, ListV)):
         return first(
             machine, (item for _, item in machine.listing(value).items if not isinstance(item, (TupleV, ListV)))
         )
     return None
+
+
+def chosen_by(machine: AnyMachine, value: GuardedUnion) -> Own | None:
+    """What of a rank's own decides which of several values it is."""
+    asked = (atom for path, _ in machine.alternatives(value) for formula, _ in path.literals for atom in atoms(formula))
+    return next((own for atom in asked if (own := asked_for(machine, atom)) is not None), None)
 
 
 def asked_for(machine: AnyMachine, atom: Formula) -> Own | None:

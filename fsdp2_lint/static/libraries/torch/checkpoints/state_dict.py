@@ -237,6 +237,8 @@ def tensor_method(machine: Machine, leaf: StateTensor | ParamV, name: str, call:
         blank.written(machine, call.node, [leaf], in_place=True, buffers=False)
     if name.endswith("_") and isinstance(leaf, ParamV):
         return leaf
+    if name == "to_local" and isinstance(leaf, ParamV):
+        return parameters.shard_of(leaf)
     made = unknown(f"{name}()")
     made.atom.operands = (leaf,)
     if isinstance(leaf, ParamV) and name == "to_local":

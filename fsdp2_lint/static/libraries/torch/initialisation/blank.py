@@ -29,10 +29,12 @@ from ....domain.values import (
 )
 from ....frontend.packages import ALONE, builds_models, effect_of
 from ....interpreter.call import Call
+from ....interpreter.expressions.numbers import is_calculated
 from ...interface import Machine, MadeOn
 from ...outputs import is_output
 from ...tables import EXTERNALS, IN_PLACE, TENSOR_METHODS, external, method, method_observer, observer
 from ..launch.device import Device, device_kind, device_of, touch
+from ..sharding.parameters import in_memory_of
 
 # Functions of torch that look at what they are given. Those whose names end with an underscore write.
 _READERS = ("torch.", "builtins.", "logging.", "numpy.", "inspect.", "typing.", "copy.", "itertools.", "functools.")
@@ -190,17 +192,18 @@ def owners(machine: Machine, values: Iterable[Value]) -> Iterator[Obj]:
     """The modules and tensors without values that these lead to."""
     for value in values:
         for leaf in machine.inside(value):
-            if isinstance(leaf, Bound):
-                leaf = leaf.receiver
-            if isinstance(leaf, Obj):
-                if in_blank(machine, leaf):
-                    yield leaf
-            elif isinstance(leaf, (Params, ParamV, StateDict, StateTensor)):
-                state = leaf.of if isinstance(leaf, StateTensor) else leaf
-                if isinstance(state, StateDict) and _thrown_away(machine, state):
-                    continue
-                model = state.owner if isinstance(state, StateDict) else state.model
-                yield from machine.objects(model)
+            yield from _owners_of(machine, in_memory_of(leaf))
+
+
+def _owners_of(machine: Machine, leaf: Value) -> list[Obj]:
+    if isinstance(leaf, Bound):
+        leaf = leaf.receiver
+    if isinstance(leaf, Obj):
+        return [leaf] if in_blank(machine, leaf) else []
+    state = leaf.of if isinstance(leaf, StateTensor) else leaf
+    if isinstance(state, StateDict):
+        return [] if _thrown_away(machine, state) else machine.objects(state.owner)
+    return machine.objects(state.model) if isinstance(state, (Params, ParamV)) else []
 
 
 def _thrown_away(machine: Machine, state: StateDict) -> bool:
@@ -216,9 +219,14 @@ def written(
     machine: Machine, node: nodes.NodeNG, values: Iterable[Value], *, in_place: bool = False, buffers: bool = True
 ) -> None:
     """These may be written here. ``in_place``: the tensors stay, on whatever device they are."""
-    if machine.libraries.blank.atoms:
-        for obj in dict.fromkeys(owners(machine, values)):
-            machine.emit(events.Written(in_place=in_place, buffers=buffers), node, obj)
+    if not machine.libraries.blank.atoms:
+        return
+    found: dict[tuple[Obj, bool], None] = {}
+    for leaf in (in_memory_of(inner) for value in values for inner in machine.inside(value)):
+        more = buffers and not isinstance(leaf, (Params, ParamV))  # who has a parameter in hand gets no buffer by it
+        found.update(dict.fromkeys((obj, more) for obj in _owners_of(machine, leaf)))
+    for obj, more in found:
+        machine.emit(events.Written(in_place=in_place, buffers=more), node, obj)
 
 
 def overwritten(machine: Machine, obj: Obj, node: nodes.NodeNG, value: Value | None = None) -> None:
@@ -266,7 +274,13 @@ def filled_somewhere(machine: Machine, values: list[Value], node: nodes.NodeNG) 
 
 
 def _may_be_a_part(obj: Obj) -> bool:
-    """Of some model; not what a function of a package made that knows nothing of torch, such as a match of ``re``."""
+    """Of some model; not what a function of a package made that knows nothing of torch, such as a match of ``re``.
+
+    What is calculated, and a slice of it, is a new tensor, or a list of what there was. The shard of a parameter
+    belongs to the model that has the parameter.
+    """
+    if in_memory_of(obj) is not obj or is_calculated(obj):
+        return False
     known = effect_of(obj.atom.origin) == ALONE and not obj.atom.origin.startswith("torch.")
     return obj.atom.kind in ("opaque", "unknown") and not known
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from astroid import nodes
 
 from .....vocab.finding import Moment
-from ....domain.values import AbstractObject, Bound, Const, Func, Obj, Text, Value, unknown
+from ....domain.path_conditions import TRUE
+from ....domain.store import Entries, Items
+from ....domain.values import AbstractObject, Bound, Const, Func, Obj, Partial, Text, Value, unknown
 from ....interpreter.call import Call
 from ....interpreter.expressions import own_values
 from ....interpreter.expressions.own_values import Own
 from ...interface import Machine
-from ...tables import external
+from ...tables import IN_PLACE, external, method_observer
 from .seeds import differs, generator_of
 
 CLOCKS = frozenset(
@@ -22,6 +24,8 @@ CLOCKS = frozenset(
 _ASKING = frozenset({"os.path.exists", "os.path.isfile", "os.path.isdir", "os.path.lexists", "os.path.getmtime"})
 ASKED_OF_PATHS = frozenset({"exists", "is_file", "is_dir"})
 _OF_A_NODE = ("/tmp/", "/var/tmp/", "/dev/shm/")
+_NEW_TENSORS = frozenset(f"torch.{name}" for name in "zeros ones empty full tensor".split())
+_WHOLE = frozenset({"fill_", "zero_", "copy_"})  # nothing is left of what was there
 _NUMBERS = frozenset({"torch", "math", "numpy", "builtins", "datetime"})
 _NO_VALUES = ("torch.distributed.", "torch.zeros_like", "torch.ones_like", "torch.empty_like", "torch.is_tensor")
 
@@ -60,43 +64,67 @@ def asked_file(machine: Machine, made: Obj, path: Value | None) -> None:
 
 @external("signal.signal")
 def handled(machine: Machine, call: Call) -> Value:
-    """A signal comes to each process at a time of its own: so do the flags that its handler sets."""
-    made = machine.libraries.call_other(call.name, call)
-    handler = call.arg(1, "handler")
+    """A signal comes to each process at a time of its own: so does all that its handler writes."""
+    handler, rest = call.arg(1, "handler"), Call(call.node, call.args[:1])
     for _, leaf in machine.alternatives(handler) if handler is not None else ():
-        function = leaf.func if isinstance(leaf, Bound) else leaf
-        if not isinstance(function, Func) or not isinstance(function.node, nodes.FunctionDef):
-            continue
-        own = Own("a flag that a signal sets at another time on each rank")
-        for target in _set_in(function.node):
-            if isinstance(target, nodes.AssignName):
-                machine.store.put((function.module, target.name), _flag(machine, target.name, own))
-            elif isinstance(leaf, Bound) and _is_self(target, function.node):
-                for owner in machine.objects(leaf.receiver):
-                    machine.store.put((owner, target.attrname), _flag(machine, target.attrname, own))
-    return made
+        if isinstance(leaf, (Func, Bound, Partial)):
+            _handle(machine, leaf, call.node)
+    return machine.libraries.call_other(call.name, rest)
 
 
-def _set_in(function: nodes.FunctionDef) -> list[nodes.NodeNG]:
-    """Global names and attributes that a handler sets."""
-    outer = {name for part in function.nodes_of_class(nodes.Global) for name in part.names}
-    targets = [target for part in function.nodes_of_class(nodes.Assign) for target in part.targets]
-    return [
-        each
-        for each in targets
-        if isinstance(each, nodes.AssignAttr) or isinstance(each, nodes.AssignName) and each.name in outer
-    ]
+def _handle(machine: Machine, handler: Value, node: nodes.NodeNG) -> None:
+    """What the handler puts into lists and dicts is there where the signal has come; each name that it sets is a flag.
+
+    A name may be set again before the signal comes once more, so its value is not known.
+    """
+    came = _flag(machine, "whether a signal came")
+    path = TRUE.add(("truth", came)) or TRUE
+    mark, born = machine.store.mark(), AbstractObject.made
+    machine.libraries.called_back(handler, Call(node, [unknown("the signal"), unknown("the frame")]))
+    written = machine.store.undo(mark, machine.frame.id)
+    held = {key: value for key, value in written.items() if isinstance(value, (Items, Entries))}
+    elsewhere = TRUE.add(("truth", came), False) or TRUE
+    machine.store.join([(path, held), (elsewhere, {})], lambda key: machine.derive(key, born))
+    for key in written.keys() - held.keys():
+        machine.store.put(key, _flag(machine, str(key[1])))
 
 
-def _is_self(target: nodes.AssignAttr, function: nodes.FunctionDef) -> bool:
-    first = next(iter(function.args.args or ()), None)
-    return first is not None and isinstance(target.expr, nodes.Name) and target.expr.name == first.name
-
-
-def _flag(machine: Machine, name: str, own: Own) -> Obj:
+def _flag(machine: Machine, name: str) -> Obj:
     made = unknown(name)
-    own_values.began(machine, made.atom, own)
+    own_values.began(machine, made.atom, Own("a flag that a signal sets at another time on each rank"))
     return made
+
+
+@method_observer
+def filled(machine: Machine, obj: Obj, name: str, call: Call) -> None:
+    """``flag.fill_(stop)``: what a tensor holds from here on is made of what is written into it."""
+    if name in IN_PLACE and machine.owned and isinstance(call.node.func, nodes.Attribute):
+        _written_in_place(machine, obj, call.node.func.expr, call.all, whole=name in _WHOLE)
+
+
+def item_filled(machine: Machine, obj: Obj, value: Value, node: nodes.NodeNG) -> None:
+    """``flag[0] = stop``."""
+    if machine.owned and isinstance(node, nodes.Subscript):
+        _written_in_place(machine, obj, node.value, [value], whole=False)
+
+
+def _written_in_place(machine: Machine, obj: Obj, at: nodes.NodeNG, parts: list[Value], *, whole: bool) -> None:
+    """A tensor that the program made itself holds something else now, under the name by which it is written."""
+    if not _is_new_tensor(obj):
+        return
+    own, before = own_values.first(machine, parts), obj.atom.state(Own)
+    if own is None and not (before is not None and whole):
+        return
+    made = AbstractObject(obj.atom.kind, origin=obj.atom.origin, site=obj.atom.site)
+    made.note_as_of(obj.atom)
+    made.forget(Own)
+    if own is not None:
+        own_values.began(machine, made, replace(own, via=own.via | {obj}, elements=False))
+    machine.replaced(at, made.root)
+
+
+def _is_new_tensor(obj: Obj) -> bool:
+    return obj.parent is None and obj.atom.kind == "unknown" and obj.atom.origin in _NEW_TENSORS
 
 
 def part_of_data(machine: Machine, atom: AbstractObject, dealt: Moment) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from astroid import nodes
 
 from ....domain import events
@@ -18,8 +20,31 @@ _EXTENDED = ("__torch_function__", "__torch_dispatch__", "fsdp_pre_all_gather", 
 _OF_TENSORS = frozenset("requires_grad grad data shape dtype device ndim is_leaf grad_fn T layout names".split())
 
 
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """This tensor lies in the memory of a parameter, such as the shard that ``to_local()`` hands out."""
+
+    of: ParamV
+
+
+def shard_of(parameter: ParamV) -> Obj:
+    """``parameter.to_local()``: who writes it writes the parameter."""
+    made = unknown("to_local()")
+    made.atom.operands = (parameter,)
+    if not parameter.copied:
+        made.atom.know(Shares(parameter))
+    return made
+
+
+def in_memory_of(value: Value) -> Value:
+    """The parameter that is written where this tensor is; the tensor itself where it is of none."""
+    shared = value.atom.state(Shares) if isinstance(value, Obj) else None
+    return shared.of if shared is not None else value
+
+
 def owners(machine: Machine, value: Value) -> list[tuple[Obj, int]]:
     """Whose parameters a value is, and when they were read."""
+    value = in_memory_of(value)
     if isinstance(value, ParamV):
         return [(leaf, value.read) for _, leaf in machine.alternatives(value.model) if isinstance(leaf, Obj)]
     if isinstance(value, Obj) and value.item in ("weight", "bias") and value.parent is not None:
