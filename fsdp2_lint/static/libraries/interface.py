@@ -45,6 +45,7 @@ class Torch(Libraries, Protocol):
     handed: dict[Obj, str]  # what code that was not followed got in its hands, and which code
     unfollowed: dict[tuple[str, nodes.NodeNG], None]  # each call that was not understood, in order
     adopted_at: dict[Obj, int]
+    extended_at: dict[Obj, int]  # when a module was last stored in an object, whether that is one or not
     addresses: dict[Obj, Address]
     blank: Blank
     machine: Machine

@@ -59,6 +59,7 @@ class Membership(Asked):
         self.given_classes = set()
         self.unfollowed = {}
         self.adopted_at = {}
+        self.extended_at = {}
         self.called_atoms: set[AbstractObject] = set()
         self.addresses = {}
         self.answers = {}
@@ -106,6 +107,8 @@ class Membership(Asked):
         """An attribute is set: modules adopt their parts, and late parts are recorded."""
         blank.overwritten(self.machine, owner.child(name), node, value)
         slices.data_set(self.machine, owner, name, node)
+        if any(leaf.atom.module for leaf in self.machine.objects(value)):
+            self.extended_at[owner] = self.machine.now
         if owner.atom.module:
             self.adopt(owner, name, value)
         if name == "param_groups":

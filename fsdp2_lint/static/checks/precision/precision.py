@@ -9,7 +9,7 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place
 from ...domain import events
 from ...domain.choices import options
-from ...domain.events import AnyStep
+from ...domain.events import AnyStep, Step
 from ...domain.relations import Relation
 from ...domain.values import Ext, Obj
 from ...libraries.outputs import is_output
@@ -38,9 +38,9 @@ class StaticMasters(OfStep[events.Event]):
             return unknown(f"whether {self.label} keeps full precision elsewhere is not known")
         if not any(step.subject is self.obj for step in self.program.trace.of(events.Stepped)):
             return unknown(f"no step of {self.label} was seen")
-        for step in self.program.trace.of(events.Frozen):
-            relation = self.program.relation(self.held.model, step.subject)
-            if relation not in (Relation.NONE, Relation.CONTAINS):
+        told = (Relation.NONE,) if self._raised() else (Relation.NONE, Relation.CONTAINS)
+        for step in self.program.trace.of(events.Frozen) if not self._all_converted() else ():
+            if self.program.relation(self.held.model, step.subject) not in told:
                 return unknown(f"which parameters are trained is not known ({step.when.at})")
         why = self.program.managed(self.held.model) or self.program.escaped(self.held.model, before=self.step)
         return unknown(why) if why else low
@@ -49,9 +49,29 @@ class StaticMasters(OfStep[events.Event]):
         units = self.program.units(self.held.model, *RELATED)
         return any(step.guard.compatible(self.step.guard) for step, _ in units)
 
-    def _converted(self) -> Answer[Place]:
-        """The last conversion on some path. One that only some later path makes leaves it open."""
-        casts = [
+    def _all_converted(self) -> bool:
+        """Does a conversion reach all that it has by the time it is trained? Then what is frozen is of no interest."""
+        casts, model = self._casts(), self.held.model
+        if not casts or self.program.relation(model, casts[-1].subject) not in (Relation.SAME, Relation.INSIDE):
+            return False
+        known = self.program.machine.libraries
+        grown = [*known.adopted_at.items(), *known.extended_at.items()]
+        return not self._raised() and not any(
+            when > casts[-1].index and self.program.touches(model, part) for part, when in grown
+        )
+
+    def _raised(self) -> bool:
+        """Do parts of it get another precision back once all of it is low?"""
+        last = next((step.index for step in reversed(self._casts()) if step.what.dtype in LOW), -1)
+        return any(
+            step.index > last and step.what.dtype not in LOW and self.program.touches(self.held.model, step.subject)
+            for step in self.program.trace.of(events.Cast)
+            if step.subject is not None and not is_output(step.subject)
+        )
+
+    def _casts(self) -> list[Step[events.Cast]]:
+        """What converts all of it, or perhaps a part of it."""
+        return [
             step
             for step in self.program.trace.of(events.Cast)
             if step.subject
@@ -60,6 +80,10 @@ class StaticMasters(OfStep[events.Event]):
             and self.program.relation(self.held.model, step.subject) in (Relation.SAME, Relation.INSIDE, Relation.MAY)
             and (step.index < self.step.index or step.what.dtype != SOME_DTYPE)
         ]
+
+    def _converted(self) -> Answer[Place]:
+        """The last conversion on some path. One that only some later path makes leaves it open."""
+        casts = self._casts()
         if not casts:
             why = self._parts_converted()
             return unknown(why) if why else self._loaded() or self._made_low() or self._made()

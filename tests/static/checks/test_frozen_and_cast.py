@@ -1,0 +1,104 @@
+"""FSDP501 where a part of the model is frozen: a cast of the whole reaches what is trained, whichever that is."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.program import Analysis, analyse, script
+
+BEFORE = """\
+import torch.nn.functional as F
+from peft import LoraConfig, get_peft_model
+from transformers import AutoModelForCausalLM
+
+
+class Adapter(nn.Module):
+    def __init__(self, base, rank=4):
+        super().__init__()
+        self.base = base
+        self.down = nn.Linear(base.in_features, rank, bias=False)
+        self.up = nn.Linear(rank, base.out_features, bias=False)
+
+    def forward(self, x):
+        return self.base(x) + self.up(self.down(x))
+
+
+def adapt(model):
+    model.requires_grad_(False)
+    found = [
+        (parent, name, child)
+        for parent in model.modules()
+        for name, child in parent.named_children()
+        if isinstance(child, nn.Linear)
+    ]
+    for parent, name, child in found:
+        setattr(parent, name, Adapter(child))
+
+
+def loaded():
+    return AutoModelForCausalLM.from_pretrained("gpt2", dtype=torch.float32)
+
+
+"""
+TRAINING = """
+dist.init_process_group("gloo")
+model = {made}
+{before}
+fully_shard(model)
+{behind}
+optimizer = torch.optim.AdamW([each for each in model.parameters() if each.requires_grad], lr=1e-5)
+{later}
+for step in range(10):
+    model(torch.randint(100, (2, 4))).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+LOW = {
+    "adapters of a loaded model": ("loaded()", "adapt(model)", "model.to(torch.bfloat16)"),
+    "before it is sharded": ("loaded()", "adapt(model)\nmodel.bfloat16()", ""),
+    "the head of a project's model": ("Net()", "model.layers.requires_grad_(False)", "model.to(torch.bfloat16)"),
+    "all but the embedding": ("Net()", "model.half()\nmodel.embed.requires_grad_(False)", ""),
+    "handed on": ("Net().bfloat16()", "for each in model.layers.parameters():\n    each.requires_grad_(False)", ""),
+}
+APART = {
+    "adapters come later": ("loaded()", "model.to(torch.bfloat16)\nadapt(model)", ""),
+    "adapters of a model of the project come later": ("Net()", "model.to(torch.bfloat16)\nadapt(model)", ""),
+    "a head comes later": (
+        "Net()",
+        "model.to(torch.bfloat16)\nmodel.requires_grad_(False)\nmodel.head = nn.Linear(64, 100)",
+        "",
+    ),
+    "peft puts them in": ("loaded()", "model.to(torch.bfloat16)\nmodel = get_peft_model(model, LoraConfig())", ""),
+    "raised again": ("loaded()", "adapt(model)\nmodel.to(torch.bfloat16)\nmodel.float()", ""),
+    "what is trained is raised again": (
+        "Net()",
+        "model.layers.requires_grad_(False)\nmodel.to(torch.bfloat16)\nmodel.head.float()\nmodel.embed.float()",
+        "",
+    ),
+    "parameter by parameter": (
+        "loaded()",
+        "adapt(model)\nmodel.bfloat16()\n"
+        "for each in model.parameters():\n    if each.requires_grad:\n        each.data = each.data.float()",
+        "",
+    ),
+    "only what is frozen": ("Net()", "model.layers.requires_grad_(False)\nmodel.layers.bfloat16()", ""),
+    "by a policy": ("loaded()", "adapt(model)", ""),
+}
+
+
+def said(made: str, before: str, behind: str, later: str = "") -> Analysis:
+    return analyse(script(TRAINING.format(made=made, before=before, behind=behind, later=later), BEFORE))
+
+
+@pytest.mark.parametrize("made, before, behind", LOW.values(), ids=LOW.keys())
+def test_a_cast_of_all_of_it(made: str, before: str, behind: str) -> None:
+    assert "FSDP501" in said(made, before, behind).codes
+
+
+@pytest.mark.parametrize("made, before, behind", APART.values(), ids=APART.keys())
+def test_what_is_trained_is_of_full_precision(made: str, before: str, behind: str) -> None:
+    assert "FSDP501" not in said(made, before, behind).codes
+
+
+def test_raised_before_the_first_step() -> None:
+    assert "FSDP501" not in said("loaded()", "adapt(model)", "model.bfloat16()", "model.float()").codes
