@@ -12,7 +12,7 @@ from ....vocab.finding import Place, Site
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.formulas import Formula, atoms
-from ...domain.values import Obj, Value
+from ...domain.values import Obj, TupleV, Value
 from ...interpreter.expressions.own_values import Own, asked_for, is_on_the_way
 from ...libraries.torch.ranks.rank import alone
 from ..shared.conditions import objects_in
@@ -94,6 +94,22 @@ def _out_of_loops(program: Program, step: AnyStep, alive: bool) -> Iterator[_Ask
             yield from last[-1:]
 
 
+def _some_share(program: Program, step: AnyStep) -> bool:
+    """May the ranks that come together here be those that have one number, such as that of a mesh's other dimension?"""
+    if isinstance(step.what, events.Collective) and step.subject is None:
+        return step.what.group is not None
+    return not all(map(_is_one_dimension, program.trace.of(events.Mesh))) or any(
+        asked_for(program.machine, atom)
+        for sharded in program.trace.of(events.Sharded)
+        for formula, _ in sharded.guard.literals
+        for atom in atoms(formula)
+    )
+
+
+def _is_one_dimension(mesh: Step[events.Mesh]) -> bool:
+    return isinstance(mesh.what.shape, TupleV) and len(mesh.what.shape.items) == 1
+
+
 def _together_in(program: Program, loops: set[tuple[NodeNG, tuple[Site, ...]]]) -> bool:
     """Do the ranks do anything together in one of these loops?"""
     return any(
@@ -113,6 +129,8 @@ def agreed(program: Program, own: Own, step: AnyStep) -> str:
         for value in collective.what.given or () if collective.index < step.index else ():
             if any(is_on_the_way(own, obj) for obj in _told_by(program, value)):
                 return f"{collective.when.at} may have made the ranks agree"
+    if own.picked and _some_share(program, step):
+        return "ranks of this mesh may take the same part"
     for obj, who in program.machine.libraries.handed.items():
         if is_on_the_way(own, obj):
             return f"{who} had it in its hands, and was not followed"

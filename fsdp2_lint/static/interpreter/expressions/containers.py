@@ -40,7 +40,7 @@ from ...domain.values import (
 from ..call import Call
 from ..machine import L
 from ..statements.loops import rounds_of, stands_for_rounds
-from . import asked_names, enums, flags, orders
+from . import asked_names, enums, flags, orders, own_values
 from .names import Names
 
 
@@ -62,8 +62,11 @@ class Containers(Names[L]):
 
     def eval_Slice(self, node: nodes.Slice) -> Value:
         """One of several indices in a row, as in ``x[:, 1:]``."""
-        self.note_picks(self.bounds_of(node))
-        return unknown("a slice")
+        bounds = self.bounds_of(node)
+        self.note_picks(bounds)
+        made = unknown("a slice")
+        made.atom.per_rank = any(map(own_values.of_rank, bounds))
+        return made
 
     def bounds_of(self, node: nodes.Slice) -> list[Value]:
         return [self.eval(part) for part in (node.lower, node.upper, node.step) if part is not None]
@@ -108,7 +111,7 @@ class Containers(Names[L]):
             self.store.put(made.id, Items(some, False, held.open_why))
             return made
         if isinstance(leaf, Obj):
-            return leaf.child(SLICE)
+            return own_values.picked(self, leaf, self.bounds_of(node), leaf.child(SLICE), self.moment(node))
         return leaf if isinstance(leaf, (Const, Text)) else unknown("a slice")
 
     def some_of(self, value: Value) -> Value:
@@ -144,7 +147,8 @@ class Containers(Names[L]):
         if isinstance(leaf, Loaded):
             return leaf
         if isinstance(leaf, Obj):
-            return self.libraries.item_of(leaf, key, node)
+            indices = key.items if isinstance(key, TupleV) else (key,)
+            return own_values.picked(self, leaf, indices, self.libraries.item_of(leaf, key, node), self.moment(node))
         if isinstance(leaf, ClassV) and enums.is_enumeration(self, leaf):
             return enums.by_name(self, leaf, key)
         if isinstance(leaf, ClassV) and flags.is_flags(self, leaf):

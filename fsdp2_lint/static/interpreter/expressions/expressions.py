@@ -30,7 +30,7 @@ from ...domain.values import (
 )
 from ..call import Call
 from ..machine import L
-from . import domains, lists, orders
+from . import domains, lists, orders, own_values
 from .numbers import number_made_of, some_number
 from .texts import Texts
 
@@ -258,7 +258,7 @@ class Expressions(Texts[L]):
         if op in ("*", "+", "&", "|") and isinstance(right, Obj) and isinstance(left, Const) and not self.is_text(left):
             return right.child(("op", op, left))
         result = number_made_of(self, "arithmetic", left, right)
-        result.atom.per_rank = any(_of_rank(part) for part in (left, right))
+        result.atom.per_rank = any(map(own_values.of_rank, (left, right)))
         result.atom.shared = all(self.per_rank(part) is False for part in (left, right))
         result.atom.operands, result.atom.operator = (left, right), op
         orders.combined(self, op, left, right, result)
@@ -283,11 +283,6 @@ class Expressions(Texts[L]):
             return Const(_ARITHMETIC[op](left, right))
         except Exception:
             return some_number("arithmetic")
-
-
-def _of_rank(value: Value) -> bool:
-    """Is a number made from this rank's number?"""
-    return isinstance(value, Rank) or isinstance(value, Obj) and value.atom.per_rank
 
 
 def tuple_size(value: Value) -> int:

@@ -9,7 +9,8 @@ from typing import Any
 from ....vocab.finding import Moment
 from ...domain.formulas import Formula, atoms
 from ...domain.path_conditions import TRUE, PathCondition
-from ...domain.values import AbstractObject, Computed, Cond, GuardedUnion, ListV, Obj, TupleV, Value, is_each
+from ...domain.values import AbstractObject, Computed, Cond, GuardedUnion, ListV, Obj, Rank, TupleV, Value, is_each
+from ...frontend.packages import builds_models
 from ..machine import AnyMachine
 
 # What is asked of data beside what it holds: the ranks may well agree in it.
@@ -27,8 +28,8 @@ class Own:
     """Each rank has another value, since it is made of ``words``.
 
     ``via`` are all objects on the way. ``draw``: the generator of random numbers that it comes from. ``elements``: that
-    holds of what is in it. ``doubt``: why the ranks may have the same. ``part``: each rank has its part of this
-    tensor, which it takes on this ``path``.
+    holds of what is in it. ``picked``: by a number that some of the ranks may share. ``doubt``: why the ranks may have
+    the same. ``part``: each rank has its part of this tensor, which it takes on this ``path``.
     """
 
     words: str
@@ -36,6 +37,7 @@ class Own:
     when: Moment | None = None  # where that begins
     draw: str = ""
     elements: bool = False
+    picked: bool = False
     doubt: str = ""
     part: Computed | None = None
     path: PathCondition = TRUE
@@ -51,6 +53,22 @@ def passed_on(machine: AnyMachine, made: Obj, parts: Iterable[Value]) -> None:
     own = first(machine, parts) if machine.owned else None
     if own is not None and made.atom.state(Own) is None:
         began(machine, made.atom, replace(own, elements=False))
+
+
+def of_rank(value: Value) -> bool:
+    """Is it a number of this rank, or made of one?"""
+    return isinstance(value, Rank) or isinstance(value, Obj) and value.atom.per_rank
+
+
+def picked(machine: AnyMachine, of: Obj, indices: Iterable[Value], part: Value, when: Moment) -> Value:
+    """``part`` of some data, taken out by ``indices``: this rank's own where one of them is made of its number."""
+    data = of.atom.kind == "unknown" and not of.atom.module and not builds_models(of.atom.origin)
+    if not (data and isinstance(part, Obj) and any(map(of_rank, indices))):
+        return part
+    made = AbstractObject("unknown", origin="a part for each rank", site=when.at)
+    made.operands = (of, *indices)
+    began(machine, made, Own("the part of the data that this rank takes", when=when, picked=True))
+    return made.root
 
 
 def first(machine: AnyMachine, values: Iterable[Value]) -> Own | None:

@@ -27,6 +27,26 @@ for layer in itertools.chain(reversed(model.layers), [model.head]):
 fully_shard(model)  #+
 train(model, torch.optim.AdamW(model.parameters()))
 
+=== FSDP601: a pair out of a generator expression
+def made(width):
+    return nn.Sequential(nn.Linear(2, width), nn.Linear(width, 2))
+
+small, large = (made(width) for width in [4, 1024])
+optimizer = torch.optim.AdamW(large.parameters())  #-
+for layer in large:
+    fully_shard(layer)
+fully_shard(large)  # HERE
+optimizer = torch.optim.AdamW(large.parameters())  #+
+train(large, optimizer)
+
+=== FSDP601: a tuple made of each of a tuple
+model, optimizer = Net(), None
+parts = tuple(part for part in (model, "cpu"))
+optimizer = torch.optim.AdamW(parts[0].parameters())  #-
+shard(model)  # HERE
+optimizer = torch.optim.AdamW(parts[0].parameters())  #+
+train(model, optimizer)
+
 === FSDP601: a registry filled by a decorator
 REGISTRY = {}
 

@@ -11,6 +11,7 @@ from ....domain import events
 from ....domain.events import Step
 from ....domain.values import NONE, AbstractObject, Const, Obj, Rank, Value, unknown
 from ....interpreter.call import Call
+from ....interpreter.expressions import own_values
 from ...interface import Machine
 from ...tables import external, method
 from . import own_sources
@@ -197,6 +198,9 @@ def drawn(machine: Machine, call: Call) -> Value:
     if isinstance(made, Obj):
         by = call.kwargs.get("generator", NONE)
         made.atom.know(Drawn(by, machine.now, machine.moment(call.node)))
-        if any(differs(machine, seed) for obj in machine.objects(by) for seed in seeds_of(obj.atom)[-1:]):
+        seeds = [seed for obj in machine.objects(by) for seed in seeds_of(obj.atom)[-1:]]
+        if any(differs(machine, seed) for seed in seeds):
             own_sources.drawn_for_rank(machine, made.atom, machine.moment(call.node))
+        elif own := own_values.first(machine, seeds):
+            own_values.began(machine, made.atom, own)
     return made
