@@ -131,6 +131,31 @@ def test_the_ranks_agree(before: str, question: str) -> None:
     assert said(before, question).codes == []
 
 
+SAVES = """
+class Saver:
+    def __init__(self, model):
+        self.model, self.opened, self.asked = model, False, False
+        signal.signal(signal.SIGTERM, self.on_signal)
+
+    def on_signal(self, number, frame):
+        self.asked = True
+        self.write()
+
+    def write(self):
+        self.opened = True
+        dcp.save({"model": get_model_state_dict(self.model)}, checkpoint_id="last")
+
+
+saver = Saver(model)
+"""
+
+
+def test_a_handler_that_does_more() -> None:
+    """What it sets itself is a flag still; what other code sets on the way is not taken for one."""
+    assert "FSDP801" in said(SAVES, "if saver.asked:\n        break").codes
+    assert said(SAVES, "if not saver.opened:\n        saver.write()").codes == []
+
+
 def test_numbers_that_a_loop_leaves_apart() -> None:
     """FSDP617, where no collective in the loop makes the others wait."""
     shrink = "while optimizer.param_groups[0]['lr'] > 1e-6:\n{}"

@@ -75,18 +75,29 @@ def handled(machine: Machine, call: Call) -> Value:
 def _handle(machine: Machine, handler: Value, node: nodes.NodeNG) -> None:
     """What the handler puts into lists and dicts is there where the signal has come; each name that it sets is a flag.
 
-    A name may be set again before the signal comes once more, so its value is not known.
+    A name may be set again before the signal comes once more, so its value is not known. A handler that does more than
+    to note that it was called may set anything on the way: of such only the names that stand in it count.
     """
     came = _flag(machine, "whether a signal came")
     path = TRUE.add(("truth", came)) or TRUE
-    mark, born = machine.store.mark(), AbstractObject.made
+    mark, born, start = machine.store.mark(), AbstractObject.made, machine.now
     machine.libraries.called_back(handler, Call(node, [unknown("the signal"), unknown("the frame")]))
     written = machine.store.undo(mark, machine.frame.id)
     held = {key: value for key, value in written.items() if isinstance(value, (Items, Entries))}
     elsewhere = TRUE.add(("truth", came), False) or TRUE
     machine.store.join([(path, held), (elsewhere, {})], lambda key: machine.derive(key, born))
-    for key in written.keys() - held.keys():
-        machine.store.put(key, _flag(machine, str(key[1])))
+    told = _set_in(handler) if machine.now > start else None
+    for key in written:
+        if key not in held and isinstance(key, tuple) and (told is None or key[1] in told):
+            machine.store.put(key, _flag(machine, str(key[1])))
+
+
+def _set_in(handler: Value) -> set[str]:
+    """The names of variables and attributes that a function sets itself."""
+    while isinstance(handler, (Bound, Partial)):
+        handler = handler.func
+    parts = handler.node.nodes_of_class((nodes.AssignName, nodes.AssignAttr)) if isinstance(handler, Func) else ()
+    return {part.name if isinstance(part, nodes.AssignName) else part.attrname for part in parts}
 
 
 def _flag(machine: Machine, name: str) -> Obj:
