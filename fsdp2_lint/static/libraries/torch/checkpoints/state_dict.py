@@ -238,11 +238,11 @@ def tensor_method(machine: Machine, leaf: StateTensor | ParamV, name: str, call:
     if name.endswith("_") and isinstance(leaf, ParamV):
         return leaf
     if name == "to_local" and isinstance(leaf, ParamV):
-        return parameters.shard_of(leaf)
+        shard = parameters.shard_of(leaf)
+        local_parts.taken(machine, leaf, shard, call.node)
+        return shard
     made = unknown(f"{name}()")
     made.atom.operands = (leaf,)
-    if isinstance(leaf, ParamV) and name == "to_local":
-        local_parts.taken(machine, leaf, made, call.node)
     return made
 
 
