@@ -102,3 +102,33 @@ def test_what_is_trained_is_of_full_precision(made: str, before: str, behind: st
 
 def test_raised_before_the_first_step() -> None:
     assert "FSDP501" not in said("loaded()", "adapt(model)", "model.bfloat16()", "model.float()").codes
+
+
+CHOSEN = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--bf16", action="store_true")
+args = parser.parse_args()
+dtype = torch.bfloat16 if args.bf16 else torch.float32
+"""
+
+
+@pytest.mark.parametrize(
+    ("cast", "expected"),
+    [
+        ("model.to('cuda', dtype)", ["FSDP501"]),
+        ("model.to(dtype=dtype)", ["FSDP501"]),
+        ("model.to('cuda', dtype)\nmodel.float()", []),
+        ("if not args.bf16:\n    model.to('cuda', dtype)", []),
+    ],
+)
+def test_a_dtype_that_an_option_chooses(cast: str, expected: list[str]) -> None:
+    body = (
+        CHOSEN
+        + "dist.init_process_group('nccl')\ntorch.cuda.set_device(int(os.environ['LOCAL_RANK']))\nmodel = Net()\n"
+        + "for layer in model.layers:\n    fully_shard(layer)\nfully_shard(model)\n"
+        + cast
+        + "\noptimizer = torch.optim.AdamW(model.parameters())\n"
+        + "model(torch.ones(2, 8, dtype=torch.long)).sum().backward()\noptimizer.step()\n"
+    )
+    assert analyse(script(body)).codes == expected

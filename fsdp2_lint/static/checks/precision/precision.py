@@ -87,7 +87,7 @@ class StaticMasters(OfStep[events.Event]):
         if not casts:
             why = self._parts_converted()
             return unknown(why) if why else self._loaded() or self._made_low() or self._made()
-        last = casts[-1]
+        last = next((step for step in reversed(casts) if not self._undone(step, casts)), casts[-1])
         if last.what.dtype not in LOW:
             if any(step.what.dtype in LOW for step in casts):
                 return unknown(f"whether {last.when.at} converts all that is trained is not known")
@@ -98,6 +98,11 @@ class StaticMasters(OfStep[events.Event]):
         if self.program.relation(self.held.model, last.subject) is Relation.MAY:
             return unknown(f"what {last.when.at} converts is not known")
         return yes(Place(last.when, last.what.dtype))
+
+    def _undone(self, cast: Step[events.Cast], casts: list[Step[events.Cast]]) -> bool:
+        """Is it no conversion to a low precision, or followed by another one on its own path?"""
+        after = (other for other in casts if other.index > cast.index and other.together(cast))
+        return cast.what.dtype not in LOW or any(True for _ in after)
 
     def _parts_converted(self) -> str:
         """Why some of what is trained may be of a low precision: parts of the model are converted."""
