@@ -12,11 +12,12 @@ from ....interpreter.call import Call
 from ...interface import Machine
 
 DROPPED, OVERTAKEN, AWAITED, KEPT = "dropped", "overtaken", "awaited", "kept"
+SAVING = "dcp.async_save()"  # what the future that it returns is called
 _WAITS = ("result", "exception", "wait", "upload_completion")
 
 
 def note_async_save(machine: Machine, call: Call) -> Value:
-    atom = AbstractObject("unknown", origin="dcp.async_save()", site=machine.site(call.node))
+    atom = AbstractObject("unknown", origin=SAVING, site=machine.site(call.node))
     machine.emit(
         events.AsyncSave(
             fate=_fate(machine, call.node), group=call.arg(None, "process_group") or NONE, loops=machine.loops

@@ -33,6 +33,7 @@ from ....interpreter.expressions.numbers import is_calculated
 from ...interface import Machine, MadeOn
 from ...outputs import is_output
 from ...tables import EXTERNALS, IN_PLACE, TENSOR_METHODS, external, method, method_observer, observer
+from ..checkpoints.async_saves import SAVING
 from ..launch.device import Device, device_kind, device_of, touch
 from ..sharding.parameters import in_memory_of
 
@@ -290,7 +291,7 @@ def method_called(machine: Machine, obj: Obj, name: str, call: Call) -> None:
     """A method that is not followed; those of layers of torch write the layer's own parameters."""
     if name == "reset_parameters" and (machine.libraries.in_sharded(obj) or in_blank(machine, obj)):
         machine.emit(events.Reset(caught=_caught(machine, call.node)), call.node, obj)
-    reader = obj.parent is None and obj.atom.origin.startswith(_READERS)  # such as a logger
+    reader = obj.parent is None and obj.atom.origin.startswith((*_READERS, SAVING))  # such as a logger
     if not machine.libraries.blank.atoms or reader and not in_blank(machine, obj):
         return
     layer = _is_layer(machine, obj)
