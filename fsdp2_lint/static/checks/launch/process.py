@@ -33,6 +33,8 @@ class StaticProcess:
             return yes(step.when)
         if self.program.managed_by:
             return yes(self.program.managed_by)
+        if (group := next(self.program.trace.of(events.ProcessGroup), None)) and group.what.world_size == Const(1):
+            return yes(group.when)  # of one process: the first device is its own
         for who in self.program.machine.libraries.opaque:
             return unknown(f"{who}, which was not followed, may select the device")
         if why := may_select_device(self.program):

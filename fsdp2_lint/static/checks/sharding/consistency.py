@@ -12,7 +12,7 @@ from ...domain import events
 from ...domain.events import Step
 from ...domain.path_conditions import PathCondition
 from ...domain.relations import Relation
-from ...domain.values import NONE, Const, Obj, Value, is_each
+from ...domain.values import EACH, NONE, Const, Obj, Value, is_each
 from ...libraries.torch.launch.meshes import dimensions, wanted_names
 from ..precision.dtype_flow import clash
 from ..shared.models import StaticModel
@@ -43,7 +43,7 @@ class StaticPolicy(OfStep[events.Sharded]):
         for block in self._blocks():
             if block.what.options_open or self.step.what.options_open:
                 return unknown("which keywords fully_shard gets is not known")
-            if self._gets_the_same(block, keyword):
+            if self._gets_the_same(block, keyword) or self._is_all(block):
                 continue
             for there, theirs in given(block, keyword):
                 for here, mine in given(self.step, keyword):
@@ -72,6 +72,11 @@ class StaticPolicy(OfStep[events.Sharded]):
         path = self.program.address(part)[1][len(self.program.address(self.root)[1]) :]
         indices = [item for item in path if isinstance(item, str) and item.startswith("[")]
         return len(indices) == 1 and is_each(path[-1])
+
+    def _is_all(self, block: Step[events.Sharded]) -> bool:
+        """Is it each module of a container that is the root itself? Then nothing is left for the group of the root."""
+        depth = len(self.program.address(self.root)[1])
+        return all(self.program.address(part)[1][depth:] == (EACH,) for part in block.what.group)
 
     def _told(self, block: Step[events.Sharded], words: str) -> Answer[Place]:
         """A block that is treated otherwise. What calls itself experts may be meant so."""

@@ -112,6 +112,10 @@ class StaticModel(Subject):
         """The sharding of the whole model in one group, if nothing shards its parts."""
         if self.program.partial and perhaps_a_block(self.program.machine, self.obj):
             return unknown(f"whether {self.label} is a model of its own or a block of another is not known")
+        whole = self.program.top(self.obj)
+        parts = (part for _, part in self.program.units(whole, Relation.CONTAINS) if whole is not self.obj)
+        if any(not self.program.related(self.obj, part) for part in parts):
+            return self.program.excluded(f"other parts of {self.program.label(whole)} are groups of their own")
         listed = [step for step, _ in self.program.units(self.obj, Relation.CONTAINS) if step.what.listed]
         if any(step.what.looped for step in listed):
             return unknown("which modules each round of a loop puts into one group is not known")
