@@ -132,3 +132,27 @@ def test_a_dtype_that_an_option_chooses(cast: str, expected: list[str]) -> None:
         + "model(torch.ones(2, 8, dtype=torch.long)).sum().backward()\noptimizer.step()\n"
     )
     assert analyse(script(body)).codes == expected
+
+
+LOADED = """
+dist.init_process_group('nccl')
+torch.cuda.set_device(int(os.environ['LOCAL_RANK']))
+model = AutoModelForCausalLM.from_pretrained("m", torch_dtype=torch.bfloat16).model
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+optimizer = torch.optim.AdamW(model.parameters())
+{cast}
+"""
+
+
+@pytest.mark.parametrize(
+    "cast",
+    ["model.norm(torch.ones(2)).float().sum().backward()", "model.features(torch.ones(2))[0].float().sum().backward()"],
+)
+def test_what_a_part_returns_is_no_weight(cast: str) -> None:
+    """Its conversion says nothing of the weights, which are bfloat16 here."""
+    seen = analyse(
+        script(LOADED.format(cast=cast) + "optimizer.step()\n", "from transformers import AutoModelForCausalLM")
+    )
+    assert seen.verdicts("FSDP501") == {"violated"}

@@ -76,6 +76,7 @@ class StaticMasters(OfStep[events.Event]):
             for step in self.program.trace.of(events.Cast)
             if step.subject
             and not is_output(step.subject)
+            and not (_is_returned(step.subject) and step.what.dtype not in (*LOW, SOME_DTYPE))
             and step.together(self.step)
             and self.program.relation(self.held.model, step.subject) in (Relation.SAME, Relation.INSIDE, Relation.MAY)
             and (step.index < self.step.index or step.what.dtype != SOME_DTYPE)
@@ -182,3 +183,8 @@ class StaticMasters(OfStep[events.Event]):
         if not all(names):
             return unknown(f"the dtype of {self.label} is not known")
         return self.program.nothing(self.held.model, events.Cast, before=self.step)
+
+
+def _is_returned(obj: Obj) -> bool:
+    """Did a method return it? That may be a part of the model, or what a part computed: it proves no precision."""
+    return any(isinstance(item, tuple) and item[0] == "()" for item in obj.path)
