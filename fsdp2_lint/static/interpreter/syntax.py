@@ -228,3 +228,15 @@ def hands_out_code(func: nodes.NodeNG) -> bool:
         named = (part for value in returned for part in value.nodes_of_class((nodes.Name, nodes.Lambda)))
         found = func.fsdp2_hands_out = any(isinstance(part, nodes.Lambda) or part.name in made for part in named)
     return found
+
+
+def by_position(spec: nodes.Arguments) -> list[nodes.AssignName]:
+    """The parameters that a call may fill without their names."""
+    return [*(spec.posonlyargs or []), *(spec.args or [])]
+
+
+def defaults_of(spec: nodes.Arguments) -> dict[str, nodes.NodeNG]:
+    """Of the parameters that have one."""
+    names, defaults = by_position(spec), spec.defaults or []
+    pairs = [*zip(names[len(names) - len(defaults) :], defaults), *zip(spec.kwonlyargs or [], spec.kw_defaults or [])]
+    return {name.name: default for name, default in pairs if default is not None}

@@ -21,9 +21,11 @@ def may_select_device(program: Program) -> str:
     project = program.project
     for path in _speaking(project, project.loaded_by(program.name)) if not program.partial else ():
         module = project.module(path)
-        for call in _calls(module.tree) if module is not None else ():
-            mentioned = project.relevance.mentioned(module, call) if module is not None else None
-            if module is not None and (mentioned is None or not mentioned.isdisjoint(_SELECT)):
+        if module is None:
+            continue
+        for call in _calls(module.tree):
+            mentioned = project.relevance.mentioned(module, call)
+            if mentioned is None or not mentioned.isdisjoint(_SELECT):
                 return f"{module.name}.py may select the device when it is imported"
     return ""
 

@@ -91,7 +91,7 @@ def clash(program: Program, step: Step[events.Sharded], steps: tuple[Step[events
     return unknown("whether tensors of one group's dtype come to the weights of another one was not followed")
 
 
-def _all_calls(program: Program, step: Step[events.Sharded], *, parts: bool = False) -> Answer[Place]:
+def _all_calls(program: Program, step: Step[events.Sharded]) -> Answer[Place]:
     if step.what.options_open:
         return unknown("which keywords fully_shard gets is not known")
     return program.nothing(step.what.group[0], events.Sharded)

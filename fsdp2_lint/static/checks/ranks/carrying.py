@@ -10,6 +10,7 @@ from astroid import nodes
 from ....vocab.finding import Site
 from ...frontend.project import Project
 from ...frontend.relevance import names_in
+from ...interpreter.syntax import by_position
 from ..shared.loops import innermost
 from ..shared.source_edits import holds
 
@@ -85,7 +86,7 @@ def parameters(function: nodes.NodeNG, call: nodes.Call, carried: Carried) -> Ca
     """What of it a function has under the names of its parameters, where this call has come to it."""
     if not isinstance(function, nodes.FunctionDef):
         return Carried(carried.kept, carried.kept)
-    names = [each.name for each in (*function.args.posonlyargs, *(function.args.args or ()))]
+    names = [each.name for each in by_position(function.args)]
     places = names[function.type in ("method", "classmethod") :]  # the object itself is not among the arguments
     found = set(carried.kept)
     for position, each in enumerate(call.args):

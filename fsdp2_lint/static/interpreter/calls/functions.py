@@ -42,7 +42,7 @@ from ..call import UNREAD_KEYWORDS, Call, Spread
 from ..expressions import domains
 from ..frames import FALL, RAISE, RETURN, Diverges, Frame
 from ..machine import L
-from ..syntax import checks, hands_out_code, is_dataclass
+from ..syntax import by_position, checks, defaults_of, hands_out_code, is_dataclass
 from .bounds import Bounds
 
 if TYPE_CHECKING:
@@ -228,8 +228,8 @@ class Functions(Bounds[L]):
         if call.open_why or func.owner is not None or isinstance(node, nodes.Lambda) or node.decorators is not None:
             return True
         spec = node.args
-        left = [*_by_position(spec)[len(call.args) :], *(spec.kwonlyargs or [])]
-        given = {*_defaults(spec), *call.kwargs}
+        left = [*by_position(spec)[len(call.args) :], *(spec.kwonlyargs or [])]
+        given = {*defaults_of(spec), *call.kwargs}
         return all(each.name in given for each in left)
 
     def bind_arguments(
@@ -237,7 +237,7 @@ class Functions(Bounds[L]):
     ) -> dict[str, Value]:
         """Which parameter gets which value."""
         spec = func.node.args
-        names = _by_position(spec)
+        names = by_position(spec)
         positional = [receiver, *args] if receiver is not None else list(args)
         rest = dict(kwargs)
         bound: dict[str, Value] = {}
@@ -263,7 +263,7 @@ class Functions(Bounds[L]):
         self, func: Func, spec: nodes.Arguments, names: list[Any], bound: dict[str, Value], why: str
     ) -> None:
         """Defaults, and unknowns for what a caller that was not seen gives."""
-        given = _defaults(spec)
+        given = defaults_of(spec)
         for name_node in [*names, *(spec.kwonlyargs or [])]:
             name = name_node.name
             passed = bound.get(name)
@@ -335,14 +335,3 @@ class Functions(Bounds[L]):
                     self.types[leaf] = found
                 elif leaf.atom.kind == "parameter" and leaf.parent is None:
                     self.libraries.annotated_external(leaf, module, annotation)
-
-
-def _by_position(spec: nodes.Arguments) -> list[nodes.AssignName]:
-    return [*(spec.posonlyargs or []), *(spec.args or [])]
-
-
-def _defaults(spec: nodes.Arguments) -> dict[str, nodes.NodeNG]:
-    """Of the parameters that have one."""
-    names, defaults = _by_position(spec), spec.defaults or []
-    pairs = [*zip(names[len(names) - len(defaults) :], defaults), *zip(spec.kwonlyargs or [], spec.kw_defaults or [])]
-    return {name.name: default for name, default in pairs if default is not None}

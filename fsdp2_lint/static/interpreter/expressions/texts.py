@@ -7,10 +7,10 @@ from astroid import nodes
 from ...budget import BUDGET
 from ...domain.values import NONE, Const, Ext, Func, GuardedUnion, ListV, Loaded, ModRef, Obj, Rank, Text, TupleV, Value
 from ..machine import L
-from .containers import Containers
+from .comprehensions import Comprehensions
 
 
-class Texts(Containers[L]):
+class Texts(Comprehensions[L]):
     def eval_JoinedStr(self, node: nodes.JoinedStr) -> Value:
         return self.text([self.eval(part) for part in node.values])
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from astroid import nodes
-from astroid.exceptions import NoDefault
 
 from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.values import NONE, AbstractObject, Bound, DictV, Ext, Func, ListV, Obj, TupleV, Value
 from ...frontend.module import Module
 from ...interpreter.call import Call
+from ...interpreter.syntax import by_position, defaults_of
 from ..interface import Machine
 from ..tables import external
 from .arguments import PARSER, Defaults
@@ -70,22 +70,15 @@ def _run(machine: Machine, command: Value, call: Call) -> Value:
     options = AbstractObject("configuration", origin=PARSER, site=machine.site(call.node))
     options.shared = True
     spec = func.node.args
-    names = [each.name for each in (*(spec.posonlyargs or []), *(spec.args or []))][isinstance(command, Bound) :]
-    names += [each.name for each in spec.kwonlyargs or []]
-    values = {name: _default(machine, func, name) for name in names}
+    taken = [*by_position(spec)[isinstance(command, Bound) :], *(spec.kwonlyargs or [])]
+    names = [each.name for each in taken]
+    # ``typer.Option(3)`` is a default that was not looked into.
+    written = {name: node for name, node in defaults_of(spec).items() if name in names}
+    values = {name: machine.in_module(func.module, partial(machine.eval, node)) for name, node in written.items()}
     options.know(Defaults({name: value for name, value in values.items() if value is not None}))
     given: dict[str, Value] = {name: options.root.child(name) for name in names}
     more = "options of the command line" if spec.kwarg or spec.vararg else ""
     return machine.call(command, Call(call.node, [], given, more))
-
-
-def _default(machine: Machine, func: Func, name: str) -> Value | None:
-    """Where the signature names one; ``typer.Option(3)`` is none that was looked into."""
-    try:
-        node = func.node.args.default_value(name)
-    except NoDefault:
-        return None
-    return machine.in_module(func.module, partial(machine.eval, node))
 
 
 @external(*_APPS)

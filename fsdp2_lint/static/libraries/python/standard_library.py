@@ -14,6 +14,7 @@ from ...domain.values import Bound, ClassV, Const, DictV, Ext, Func, ListV, Obj,
 from ...frontend.module import rebuild
 from ...frontend.torch_api import keywords_in_versions
 from ...interpreter.call import Call
+from ...interpreter.syntax import by_position
 from ..interface import Machine
 from ..tables import external
 from ..torch.training import generators
@@ -117,7 +118,7 @@ def _taken(callee: Value) -> dict[str, PathCondition] | None:
     func = callee.func if isinstance(callee, Bound) else callee
     if isinstance(func, Func) and not func.around:
         arguments = func.node.args
-        given = [*arguments.posonlyargs, *(arguments.args or ()), *arguments.kwonlyargs]
+        given = [*by_position(arguments), *arguments.kwonlyargs]
         rest = [name for name in (arguments.vararg, arguments.kwarg) if name]
         names = [*(each.name for each in given), *rest]
         return dict.fromkeys(names[isinstance(callee, Bound) :], TRUE)

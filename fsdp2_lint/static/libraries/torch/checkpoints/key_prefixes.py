@@ -15,6 +15,7 @@ from ....domain.relations import Relation, relation
 from ....domain.values import DictV, Obj, StateDict, Value
 from ....frontend.module import Module
 from ....interpreter.call import Call
+from ....interpreter.syntax import by_position
 from ...interface import Machine
 from .gathering import EachKey
 
@@ -121,7 +122,7 @@ def _argument(scope: nodes.NodeNG, name: str, call: nodes.NodeNG) -> nodes.NodeN
     """What a call passes for a parameter that the function never binds again."""
     if not isinstance(scope, nodes.FunctionDef) or not isinstance(call, nodes.Call):
         return None
-    names = [each.name for each in (*scope.args.posonlyargs, *scope.args.args)]
+    names = [each.name for each in by_position(scope.args)]
     if name not in names or any(
         each.name == name for each in scope.nodes_of_class(nodes.AssignName) if each.statement() is not scope
     ):
