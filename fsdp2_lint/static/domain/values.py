@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeGuard, TypeVar
 
 from astroid import nodes
 
@@ -34,6 +34,11 @@ BELOW_ANYHOW = "**^"  # likewise, and which of them comes first is not known
 def is_each(item: Any) -> bool:
     """``[*]``, or ``[*2]`` where statements of one loop add several kinds of elements."""
     return isinstance(item, str) and item.startswith("[*")
+
+
+def is_call(item: object) -> TypeGuard[tuple[Any, ...]]:
+    """``("()", name, arguments)``: what a method of this name returned, or the object itself where it is empty."""
+    return isinstance(item, tuple) and item[:1] == ("()",)
 
 
 class AbstractObject:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ..domain.values import Obj, Value
+from ..domain.values import Obj, Value, is_call
 from .interface import Machine
 
 UNSEEN = ""  # how unseen code made something of what it was given
@@ -38,7 +38,7 @@ def ingredients(machine: Machine, obj: Obj) -> Iterator[tuple[str, Obj]]:
         item = obj.item
         how = item if isinstance(item, str) else str(item[1])
         yield how, obj.parent
-        if isinstance(item, tuple) and item[0] == "()" and len(item) > 2 and isinstance(item[2], tuple):
+        if is_call(item) and len(item) > 2 and isinstance(item[2], tuple):
             yield from ((how, each) for each in _objects(machine, item[2]))
         return
     atom = obj.atom

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..domain.values import Obj
+from ..domain.values import Obj, is_call
 
 # What these return are tensors; any other method that is not seen may return a part of the module.
 _OUTPUTS = frozenset({"", "forward", "generate"})
@@ -10,4 +10,4 @@ _OUTPUTS = frozenset({"", "forward", "generate"})
 
 def is_output(obj: Obj) -> bool:
     """What a module returned, or a part of that: tensors, which are no part of the module."""
-    return any(isinstance(item, tuple) and item[0] == "()" and item[1] in _OUTPUTS for item in obj.path)
+    return any(is_call(item) and item[1] in _OUTPUTS for item in obj.path)

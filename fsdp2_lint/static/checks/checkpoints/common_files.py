@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...domain.values import Const, Obj, Text, Value
+from ...domain.values import Const, Obj, Text, Value, is_call
 from ...libraries.interface import Machine
 
 
@@ -16,7 +16,7 @@ def named_by(machine: Machine, path: Value) -> frozenset[Value]:
             seen.add(leaf)
             if isinstance(leaf, Text) and leaf.of:
                 stack += machine.text_parts[leaf.of - 1][1]
-            elif isinstance(leaf, Obj) and (calls := [at for at in leaf.above if _is_call(at)]):
+            elif isinstance(leaf, Obj) and (calls := [at for at in leaf.above if is_call(at.item)]):
                 outermost = calls[-1]
                 stack += [outermost.parent] if outermost.parent is not None else []
                 stack += [each for call in calls for each in _given(call)]
@@ -25,10 +25,6 @@ def named_by(machine: Machine, path: Value) -> frozenset[Value]:
             else:
                 found.add(leaf)
     return frozenset(found)
-
-
-def _is_call(obj: Obj) -> bool:
-    return isinstance(obj.item, tuple) and obj.item[:1] == ("()",)
 
 
 def _given(call: Obj) -> list[Value]:

@@ -12,7 +12,7 @@ from ...domain.events import Step
 from ...domain.formulas import Formula, atoms
 from ...domain.path_conditions import TRUE
 from ...domain.relations import Relation
-from ...domain.values import Obj, Rank, is_each
+from ...domain.values import Obj, Rank, is_call, is_each
 from ...interpreter.expressions.own_values import Own, asked_for
 from ...libraries.torch.ranks.seeds import generator_of
 from ..ranks.own_choices import agreed, drawn_apart, seeded_before
@@ -133,5 +133,5 @@ def _is_draw(atom: Formula, obj: Obj) -> bool:
 
 def _is_content(obj: Obj) -> bool:
     """What tensors of a batch hold: ``batch["mask"].any()``, where the batch comes out of a DataLoader."""
-    called = [item[1] for item in obj.path if isinstance(item, tuple) and item[0] == "()"]
+    called = [item[1] for item in obj.path if is_call(item)]
     return obj.atom.origin.endswith(_LOADER) and any(map(is_each, obj.path)) and any(n in _CONTENT for n in called)

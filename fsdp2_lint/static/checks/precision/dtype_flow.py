@@ -15,7 +15,7 @@ from ...domain.choices import options
 from ...domain.events import Step
 from ...domain.path_conditions import PathCondition
 from ...domain.relations import Relation
-from ...domain.values import NONE, SLICE, ClassV, Const, Ext, GuardedUnion, Obj, Value
+from ...domain.values import NONE, SLICE, ClassV, Const, Ext, GuardedUnion, Obj, Value, is_call
 from ...interpreter.syntax import class_body
 from ...libraries.torch.precision.precision import dtype_name, policy_of
 from ...libraries.torch.sharding.module_tree import FREE
@@ -162,7 +162,7 @@ def _made(program: Program, value: Value, here: PathCondition, depth: int = 0) -
         return
     if value.item == SLICE and value.parent is not None:
         yield from _made(program, value.parent, here, depth + 1)
-    if value.parent is None or not isinstance(value.item, tuple) or value.item[0] != "()":
+    if value.parent is None or not is_call(value.item):
         return
     if value.item[1] in _RESHAPED:
         yield from _made(program, value.parent, here, depth + 1)

@@ -11,7 +11,7 @@ from ...domain import events
 from ...domain.choices import options
 from ...domain.events import AnyStep, Step
 from ...domain.relations import Relation
-from ...domain.values import Ext, Obj
+from ...domain.values import Ext, Obj, is_call
 from ...libraries.outputs import is_output
 from ...libraries.torch.precision.dtypes import DEFAULT, SOME_DTYPE, LayerDtype, LoadedIn, literal_dtype
 from ...libraries.torch.precision.precision import LOW
@@ -187,4 +187,4 @@ class StaticMasters(OfStep[events.Event]):
 
 def _is_returned(obj: Obj) -> bool:
     """Did a method return it? That may be a part of the model, or what a part computed: it proves no precision."""
-    return any(isinstance(item, tuple) and item[0] == "()" for item in obj.path)
+    return any(map(is_call, obj.path))

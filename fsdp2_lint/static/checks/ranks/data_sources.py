@@ -7,7 +7,22 @@ from collections.abc import Iterable, Iterator
 from astroid import nodes
 
 from ...domain import events
-from ...domain.values import NONE, Bound, ClassV, Const, DictV, Func, ListV, Loaded, Obj, Rank, Text, TupleV, Value
+from ...domain.values import (
+    NONE,
+    Bound,
+    ClassV,
+    Const,
+    DictV,
+    Func,
+    ListV,
+    Loaded,
+    Obj,
+    Rank,
+    Text,
+    TupleV,
+    Value,
+    is_call,
+)
 from ...frontend.module import Module
 from ...frontend.packages import ALONE, ANYTHING, effect_of
 from ...frontend.relevance import names_in, qualified
@@ -46,7 +61,7 @@ def made_of(machine: Machine, values: Iterable[Value]) -> Iterator[Value]:
             if leaf in seen or isinstance(leaf, (TupleV, ListV, DictV)):
                 continue
             seen.add(leaf)
-            called = [item[2] for item in leaf.path if item[0] == "()"] if isinstance(leaf, Obj) else []
+            called = [item[2] for item in leaf.path if is_call(item)] if isinstance(leaf, Obj) else []
             stack += (value for given in called if isinstance(given, tuple) for value in given)
             computed = leaf.atom.state(Computation) if isinstance(leaf, Obj) and leaf.parent is None else None
             if isinstance(leaf, Obj) and leaf.atom.operands:
@@ -126,7 +141,7 @@ def _seeds(program: Program, seeds: tuple[Value, ...]) -> str:
 
 def _whole(obj: Obj) -> bool:
     """Was nothing done to a data set of a library that may have left a part of it, such as ``shard``?"""
-    return all(not isinstance(item, tuple) or item[:1] == ("()",) and item[1] in _MAPPING for item in obj.path)
+    return all(not isinstance(item, tuple) or is_call(item) and item[1] in _MAPPING for item in obj.path)
 
 
 def _written(program: Program, obj: Obj) -> str:

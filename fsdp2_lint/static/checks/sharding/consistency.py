@@ -12,7 +12,7 @@ from ...domain import events
 from ...domain.events import Step
 from ...domain.path_conditions import PathCondition
 from ...domain.relations import Relation
-from ...domain.values import EACH, NONE, Const, Obj, Value, is_each
+from ...domain.values import EACH, NONE, Const, Obj, Value, is_call, is_each
 from ...libraries.torch.launch.meshes import dimensions, wanted_names
 from ..precision.dtype_flow import clash
 from ..shared.models import StaticModel
@@ -120,7 +120,7 @@ class StaticPolicy(OfStep[events.Sharded]):
 
 def _reads(at: Obj, name: str) -> bool:
     """Is a group, or a slice, of this dimension asked for?"""
-    if isinstance(at.item, tuple) and at.item[0] == "()":
+    if is_call(at.item):
         return at.item[1] not in _HARMLESS
     if name not in wanted_names(at.item):
         return wanted_names(at.item) == ()

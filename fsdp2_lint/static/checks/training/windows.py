@@ -13,7 +13,7 @@ from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.formulas import Formula, is_fork
 from ...domain.relations import Relation
-from ...domain.values import Obj
+from ...domain.values import Obj, is_call
 from ..sharding.options import in_replicas
 from ..shared.objects import RELATED
 from ..shared.program import OfStep, Program
@@ -138,7 +138,7 @@ def _is_computed(unknown: Obj) -> bool:
     origin = unknown.atom.origin
     if origin.startswith(("torch.", "math.is")):
         return not origin.startswith(_MADE)
-    called = [part[1] for part in unknown.path if isinstance(part, tuple) and part[:1] == ("()",)]
+    called = [part[1] for part in unknown.path if is_call(part)]
     return bool(called) and called[0] in ("isnan", "isinf", "isfinite", "item")
 
 

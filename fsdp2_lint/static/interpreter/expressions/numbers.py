@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ...domain.says import Says
-from ...domain.values import SLICE, SOME, Const, Ext, GuardedUnion, ListV, Obj, TupleV, Value, unknown
+from ...domain.values import SLICE, SOME, Const, Ext, GuardedUnion, ListV, Obj, TupleV, Value, is_call, unknown
 from ..machine import AnyMachine
 from . import own_values
 
@@ -55,7 +55,7 @@ def _object_said_by(machine: AnyMachine, value: Obj) -> Says:
 
 def _asked(machine: AnyMachine, item: object) -> Says:
     """Who says what a step of a path leads to: of a call, its arguments; unknown are those that are only counted."""
-    if not isinstance(item, tuple) or item[0] != "()":
+    if not is_call(item):
         return Says.SOURCE
     return said_by_all(machine, item[2]) if isinstance(item[2], tuple) else Says.OUTSIDE
 

@@ -9,7 +9,19 @@ from typing import Any
 from ....vocab.finding import Moment
 from ...domain.formulas import Formula, atoms
 from ...domain.path_conditions import TRUE, PathCondition
-from ...domain.values import AbstractObject, Computed, Cond, GuardedUnion, ListV, Obj, Rank, TupleV, Value, is_each
+from ...domain.values import (
+    AbstractObject,
+    Computed,
+    Cond,
+    GuardedUnion,
+    ListV,
+    Obj,
+    Rank,
+    TupleV,
+    Value,
+    is_call,
+    is_each,
+)
 from ...frontend.packages import builds_models
 from ..machine import AnyMachine
 
@@ -145,4 +157,4 @@ def _in(part: Any) -> Iterable[Obj]:
 
 
 def _name(item: Any) -> Any:
-    return item[1] if isinstance(item, tuple) and item[:1] == ("()",) else item
+    return item[1] if is_call(item) else item

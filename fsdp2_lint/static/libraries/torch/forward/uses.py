@@ -10,7 +10,7 @@ from astroid import nodes
 
 from .....vocab.finding import Moment
 from ....domain import events
-from ....domain.values import Const, Obj, Value, unknown
+from ....domain.values import Const, Obj, Value, is_call, unknown
 from ....frontend.origins import full_name
 from ....interpreter.call import Call
 from ....interpreter.libraries import GradMode
@@ -160,4 +160,4 @@ def weight_of(machine: Machine, value: Value) -> tuple[Obj, str] | None:
 
 
 def _is_view(item: Any) -> bool:
-    return item in _VIEWS if isinstance(item, str) else item[0] == "()" and item[1] in _VIEW_METHODS
+    return item in _VIEWS if isinstance(item, str) else is_call(item) and item[1] in _VIEW_METHODS

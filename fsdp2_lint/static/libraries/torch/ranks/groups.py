@@ -8,7 +8,7 @@ from typing import Any
 from ....budget import BUDGET
 from ....domain import events
 from ....domain.store import Entries, Items
-from ....domain.values import Ext, Obj, Partial, Value
+from ....domain.values import Ext, Obj, Partial, Value, is_call
 from ....frontend.packages import is_of_python
 from ....interpreter.call import Call
 from ...interface import Machine
@@ -90,4 +90,4 @@ def _is_group(obj: Value) -> bool:
 
 def _keeps_ranks(item: Any) -> bool:
     """Does this step of a path lead from a mesh to a part of it, or to its group, and not to a number?"""
-    return item.startswith("[") if isinstance(item, str) else item[0] == "()" and item[1] in _OF_A_MESH
+    return item.startswith("[") if isinstance(item, str) else is_call(item) and item[1] in _OF_A_MESH
