@@ -151,7 +151,7 @@ def jumps_out(node: nodes.NodeNG) -> bool:
     return found
 
 
-def ends_early(loop: nodes.For) -> bool:
+def ends_early(loop: nodes.For | nodes.While) -> bool:
     """May a ``break`` or a ``return`` in its body end the loop before it has gone through all there is?"""
     found: bool | None = getattr(loop, "fsdp2_ends", None)
     if found is None:

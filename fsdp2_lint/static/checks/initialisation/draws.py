@@ -13,7 +13,7 @@ from ...domain.formulas import atoms
 from ...domain.relations import Relation
 from ...domain.values import ParamV
 from ...libraries.torch.initialisation.blank import of_buffers
-from ..launch.process import excluded_ranks
+from ..launch.collectives import excluded_ranks
 from ..shared.conditions import objects_in
 from .initial_weights import FILLING
 from .initialisation import WRITES, StaticEmptied

@@ -12,7 +12,7 @@ from ...domain.relations import Relation
 from ...domain.values import Loaded, Obj
 from ...libraries.torch.initialisation.draws import may_draw
 from ...libraries.torch.ranks.seeds import Built
-from ..launch.process import excluded_ranks
+from ..launch.collectives import excluded_ranks
 from ..sharding.options import has_replicas
 from ..shared.program import Program, Subject
 from ..shared.structure import has_parameters, leaves, owns_parameters

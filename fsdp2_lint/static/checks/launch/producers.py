@@ -11,7 +11,8 @@ from ...domain import events
 from ...domain.events import Step
 from ..shared.producers import at_end, on
 from ..shared.program import Program
-from .process import Gathering, StaticCollection, StaticDevice, StaticProcess
+from .collectives import Gathering, StaticCollection
+from .process import StaticDevice, StaticProcess
 
 
 def issued(program: Program, step: Gathering) -> CollectiveIssued:

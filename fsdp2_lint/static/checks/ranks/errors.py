@@ -17,7 +17,7 @@ from ...frontend.project import Project
 from ...frontend.relevance import names_in
 from ...interpreter.frames import CONTINUE, FALL, RETURN
 from ...libraries.interface import Machine
-from ..launch.process import StaticCollection
+from ..launch.collectives import StaticCollection
 from ..shared.loops import enclosing
 from ..shared.program import AtStep
 from .notes import note_heeded

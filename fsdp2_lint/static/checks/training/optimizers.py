@@ -16,7 +16,7 @@ from ...domain.relations import Relation
 from ...domain.values import Const, Ext, Obj
 from ...interpreter.expressions.own_values import own_of
 from ...libraries.torch.ranks.seeds import differs
-from ..launch.process import excluded_ranks
+from ..launch.collectives import excluded_ranks
 from ..ranks.own_choices import agreed, own_choice
 from ..shared.doubts import unproven
 from ..shared.objects import RELATED
