@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from astroid import nodes
 
 from ...budget import BUDGET
@@ -215,8 +217,28 @@ class Containers(Names[L]):
     def fill_in(self, leaf: DictV, key: Value, node: nodes.NodeNG) -> None:
         """A key that a ``defaultdict`` does not have gets a value when it is asked for."""
         factory = self.factories.get(leaf.id)
-        if factory is not None and all(name != key for name, _, _ in self.entries(leaf).entries):
-            self.set_item(leaf, key, self.call(factory, Call(node, [])), node)
+        if factory is not None:
+            self.set_missing(leaf, key, lambda: self.call(factory, Call(node, [])), node)
+
+    def set_missing(self, leaf: DictV, key: Value, make: Callable[[], Value], node: nodes.NodeNG) -> None:
+        """A key gets a value on the paths on which the dict does not have it yet."""
+        missing: PathCondition | None = self.guard
+        for name, path, _ in self.entries(leaf).entries:
+            if name == key and missing is not None:
+                missing = missing.add(path.formula, False)
+        if missing is None:
+            return
+        rest = self.relative(missing, self.guard)
+        if rest is TRUE:
+            self.set_item(leaf, key, make(), node)
+            return
+
+        def put() -> Value:
+            self.set_item(leaf, key, make(), node)
+            return NONE
+
+        there = TRUE.add(rest.formula, False)
+        self.branch([(rest, put), *([(there, lambda: NONE)] if there is not None else [])])
 
     def leave_open(self, held: DictV | ListV, why: str) -> None:
         """More may be in it than is known."""

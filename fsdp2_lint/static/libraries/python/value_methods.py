@@ -177,8 +177,7 @@ def dict_method(machine: Machine, leaf: DictV, name: str, call: Call) -> Value:
             )
         return found
     if name == "setdefault" and len(call.args) > 1:
-        if held.get(call.args[0]) is None:
-            machine.set_item(leaf, call.args[0], call.args[1], call.node)
+        machine.set_missing(leaf, call.args[0], lambda: call.args[1], call.node)
         return machine.dict_item(leaf, call.args[0])
     if name == "update":
         for value in call.args:
