@@ -68,8 +68,9 @@ class Analysis:
         return sorted(each.code for each in self.result.findings)
 
     def verdicts(self, code: str) -> set[str]:
-        """What is said of a clause, over all models."""
-        return {clause.word for model in self.result.models for clause in model.rules if clause.code == code}
+        """What is said of a clause, over all models and programs."""
+        subjects = [*self.result.models, *self.result.followed]
+        return {clause.word for subject in subjects for clause in subject.rules if clause.code == code}
 
     def reasons(self, code: str) -> list[str]:
         clauses = [clause for model in self.result.models for clause in model.rules if clause.code == code]

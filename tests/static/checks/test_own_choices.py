@@ -196,3 +196,16 @@ def test_batches_that_the_ranks_may_share(name: str) -> None:
 @pytest.mark.parametrize("name", ["a file that all may see", "reduced in place", "reduced itself"])
 def test_what_may_be_agreed_is_not_upheld(name: str) -> None:
     assert "upheld" not in loop(after=AGREED[name]).verdicts("FSDP801")
+
+
+ENDS = {"break": "break", "return": "return"}
+
+
+@pytest.mark.parametrize("leaves", ENDS)
+def test_a_loop_that_unseen_batches_may_end(leaves: str) -> None:
+    """Nobody saw whether the ranks read the same, so nobody knows whether they leave together."""
+    loader = "helper_lib.batches()"
+    unseen = STEP.format(loader=loader, before="pass", after=f"if loss.item() > 9:\n        {ENDS[leaves]}")
+    counted = unseen.replace("loss.item() > 9", "len(seen) > 9").replace("for x", "seen = []\nfor x", 1)
+    assert said("import helper_lib\n" + unseen).verdicts("FSDP801") == {"unknown"}
+    assert said("import helper_lib\n" + counted).verdicts("FSDP801") == {"upheld"}

@@ -58,7 +58,7 @@ def own_choice(program: Program, step: AnyStep, *, alive: bool = False) -> Answe
             doubt = why
         else:
             return yes(Place(at.kept_asked.get(atom, at.when), own.words))
-    doubt = doubt or _by_unseen_data(program, step)
+    doubt = doubt or _by_unseen_data(program, step) or _left_by_unseen_data(program, step, alive)
     return unknown(doubt) if doubt else program.excluded("no condition on what a rank alone has leads here")
 
 
@@ -67,6 +67,15 @@ def _by_unseen_data(program: Program, step: AnyStep) -> str:
     for position, (formula, truth) in enumerate(path):
         if path[: position + 1] not in program.machine.refused and (why := undecided(program, step, formula)):
             if not _either_way(program, step, formula, truth):
+                return why
+    return ""
+
+
+def _left_by_unseen_data(program: Program, step: AnyStep, alive: bool) -> str:
+    """What may end a loop around the step for one rank, while others go on."""
+    for left in _exits(program, step, alive):
+        for formula, truth in left.guard.literals:
+            if (formula, truth) not in step.guard.literal_set and (why := undecided(program, left, formula)):
                 return why
     return ""
 
@@ -86,12 +95,18 @@ def _on_the_way(program: Program, step: AnyStep) -> Iterator[_Asked]:
 
 def _out_of_loops(program: Program, step: AnyStep, alive: bool) -> Iterator[_Asked]:
     """What ends a loop around the step for one rank, while others go on."""
+    for left in _exits(program, step, alive):
+        last = [each for each in _on_the_way(program, left) if (each[1], each[2]) not in step.guard.literal_set]
+        yield from last[-1:]
+
+
+def _exits(program: Program, step: AnyStep, alive: bool) -> Iterator[AnyStep]:
+    """Where loops around the step end early. ``alive``: not one with collectives, where who leaves stops the others."""
     around = {(loop.node, loop.calls) for loop in program.loops(step)}
     for left in program.trace.of(events.LoopLeft):
         over = {(loop, left.when.stack) for loop in left.what.loops}
         if over & around and not (alive and _together_in(program, over)):
-            last = [each for each in _on_the_way(program, left) if (each[1], each[2]) not in step.guard.literal_set]
-            yield from last[-1:]
+            yield left
 
 
 def _some_share(program: Program, step: AnyStep) -> bool:

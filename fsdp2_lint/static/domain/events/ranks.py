@@ -31,7 +31,7 @@ class Uneven(Counted):
 
 
 class LoopLeft(AsksRanks):
-    """Loops are left before their end, in a program that has met what each rank has for itself."""
+    """Loops are left before their end, in a program that has sharded or has met what each rank has for itself."""
 
     loops: Sequence[nodes.NodeNG]  # of one function, the innermost first
 

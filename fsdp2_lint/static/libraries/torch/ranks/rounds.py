@@ -40,7 +40,7 @@ def without_order(machine: Machine, leaf: Value, node: nodes.NodeNG) -> None:
 
 def left(machine: Machine, node: nodes.NodeNG) -> None:
     """``break``, ``return``, or a condition of ``while``."""
-    if not machine.owned:
+    if not machine.owned and not machine.libraries.any_sharded:
         return
     loops: list[nodes.NodeNG] = []
     at = node
