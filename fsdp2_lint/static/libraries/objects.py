@@ -80,6 +80,8 @@ class Objects(Escapes):
             return class_as_value(self.machine, obj)
         if name in fsdp1_methods.OF_FSDP1:
             fsdp1_methods.asked(self.machine, obj, name, node)
+        if name == "__dataclass_fields__" and (fields := records.fields_by_name(self.machine, obj)) is not None:
+            return fields
         return obj.child(name)
 
     def value_attr(self, leaf: Value, name: str) -> Value:

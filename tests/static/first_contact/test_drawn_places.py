@@ -75,6 +75,7 @@ def test_the_same_places_on_every_rank(given: dict[str, str]) -> None:
         {"data": "data = torch.arange(1000)", "places": f"{DRAWN}[rank::2]", "batch": ROWS},
         {"data": "data = torch.arange(1000)[rank::2]", "batch": ROWS},
         {"data": "from corpus import data"},
+        {"data": "torch.manual_seed(rank)\ndata = torch.randint(9, (1000,))\ntorch.manual_seed(0)", "batch": ROWS},
         {
             "places": "places = torch.randint(len(data) - 9, (8,), generator=sampler)",
             "again": "from own import sampler",

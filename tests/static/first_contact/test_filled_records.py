@@ -103,3 +103,89 @@ if dist.get_rank() == 0:
 def test_an_option_of_a_class_of_the_project(where: str) -> None:
     assert "FSDP701" not in analyse(main(PARSED.format(where=where), OPTION.format(gathers="SHARDED"))).codes
     assert "FSDP701" in analyse(main(PARSED.format(where=where), OPTION.format(gathers="COPIED"))).codes
+
+
+WEIGHTS = """
+import json
+from dataclasses import dataclass
+from pydantic import BaseModel
+
+class Section(BaseModel):
+    weights: str | None = None
+
+class Settings(BaseModel):
+    weights: str | None = None
+    section: Section = Section()
+
+@dataclass
+class Record:
+    weights: str = ""
+
+def mine(path):
+    return {{"weights": f"{{path}}.{{dist.get_rank()}}"}}
+"""
+LOADS = """
+model = Net()
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+model.load_state_dict(torch.load({path}, map_location="cpu"))
+"""
+SAID = {
+    "fields out of a file": 'Settings(**yaml.safe_load(open("a.yaml"))).weights',
+    "a record in a record": 'Settings(**yaml.safe_load(open("a.yaml"))).section.weights',
+    "a section": 'Record(**json.load(open("a.json"))["train"]).weights',
+    "checked": 'Settings.model_validate(json.load(open("a.json"))).section.weights',
+    "out of a text": 'Settings.model_validate_json(open("a.json").read()).weights',
+}
+
+
+@pytest.mark.parametrize("path", SAID.values(), ids=SAID)
+def test_a_field_that_settings_fill_is_the_same_on_all_ranks(path: str) -> None:
+    assert "FSDP705" in analyse(main(LOADS.format(path=path), WEIGHTS.format())).codes
+
+
+OF_EACH_RANK = {
+    "fields by hand": 'Record(**mine("a")).weights',
+    "checked": 'Settings.model_validate(mine("a")).weights',
+    "a keyword beside the file": 'Settings(weights=f"{dist.get_rank()}.pt", **json.load(open("a.json"))).weights',
+}
+
+
+@pytest.mark.parametrize("path", OF_EACH_RANK.values(), ids=OF_EACH_RANK)
+def test_a_field_that_each_rank_fills_for_itself_is_not(path: str) -> None:
+    assert "FSDP705" not in analyse(main(LOADS.format(path=path), WEIGHTS.format())).codes
+
+
+PICKED = """
+from dataclasses import dataclass
+
+@dataclass
+class Batch:
+    ids: torch.Tensor
+    mask: torch.Tensor
+
+    def pick(self, places):
+        return Batch(*(getattr(self, name)[places] for name in self.__dataclass_fields__))
+"""
+TRAIN = """
+model = Net()
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+torch.manual_seed({seed})
+batch = Batch(torch.randint(9, (64,)), torch.ones(64))
+order = torch.Generator().manual_seed(0)
+for places in torch.randperm(64, generator=order).split(8):
+    part = batch.pick(places)
+    loss = (model(part.ids) * part.mask).sum()
+    loss.backward()
+    if loss.item() > 9:
+        break
+"""
+
+
+def test_the_fields_of_a_record_by_their_names() -> None:
+    """Each rank draws its own batch, or all draw the same."""
+    assert analyse(main(TRAIN.format(seed="1 + dist.get_rank()"), PICKED)).codes == ["FSDP801"]
+    assert "FSDP801" not in analyse(main(TRAIN.format(seed=1), PICKED)).codes

@@ -6,9 +6,9 @@ from astroid import nodes
 
 from ...domain.choices import or_else
 from ...domain.says import Says
-from ...domain.values import NONE, SOME, AbstractObject, ClassV, Ext, Func, Obj, Sometimes, Super, Value, unknown
+from ...domain.values import NONE, SOME, AbstractObject, ClassV, Const, Ext, Func, Obj, Sometimes, Super, Value, unknown
 from ...frontend.origins import full_name
-from ..call import UNREAD_KEYWORDS, Call
+from ..call import UNREAD_KEYWORDS, Call, Spread
 from ..frames import Frame
 from ..machine import L
 from ..syntax import class_body, decorator_names, is_dataclass, is_field
@@ -78,7 +78,10 @@ class Construction(Decorators[L]):
             made = self.field_default(cls, fields[name]) if name not in given else None
             if made is not None:
                 self.store.put((obj, name), made)
-        if call.open_why:
+        if isinstance(call.open_why, Spread):
+            for name in (name for name in positional if name not in given):
+                self.store.put((obj, name), self.libraries.item_of(call.open_why.of, Const(name), call.node))
+        elif call.open_why:
             some = unknown(call.open_why)  # any field may have been given
             some.atom.said_by = Says.UNREAD if call.open_why == UNREAD_KEYWORDS else None
             self.store.put((obj, SOME), some)

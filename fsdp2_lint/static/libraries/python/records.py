@@ -19,6 +19,7 @@ _CONSTRUCTORS = frozenset(  # class methods of pydantic's models that return an 
     """model_validate model_validate_json model_validate_strings model_construct
     parse_obj parse_raw parse_file from_orm construct""".split()
 )
+_READS = frozenset("model_validate_json parse_raw parse_file".split())  # as json.load does
 _PARSES = frozenset({"parse_args_into_dataclasses", "parse_json_file", "parse_yaml_file", "parse_dict"})
 _CHECKS = ("__post_init__", "__attrs_post_init__")
 _BASES = frozenset({"pydantic.BaseModel", "pydantic_settings.BaseSettings"})
@@ -160,6 +161,12 @@ def _field_names(machine: Machine, record: Obj) -> list[str] | None:
     return list(dict.fromkeys(name for base in bases for name, node in class_body(base.node).items() if is_field(node)))
 
 
+def fields_by_name(machine: Machine, record: Obj) -> DictV | None:
+    """``record.__dataclass_fields__``; None for what is no record of the project."""
+    names = _field_names(machine, record)
+    return machine.new_dict({Const(name): unknown("a field") for name in names}) if names else None
+
+
 def copied_record(machine: Machine, obj: Obj) -> Obj | None:
     """Another object of a class of the project, with the same in its fields; None for what may be a module."""
     cls = obj.atom.cls
@@ -192,12 +199,12 @@ def deep_copied_record(machine: Machine, obj: Obj) -> Obj | None:
 
 def made_by_class(machine: Machine, cls: ClassV, name: str, made: Value, call: Call) -> Value:
     """What a class method returned that the class has from a library."""
-    own = machine.class_member(cls, name) is not None
-    return (
-        as_object_of(machine, cls, made, call)
-        if name in _CONSTRUCTORS and _inherits(machine, cls) and not own
-        else made
-    )
+    if name not in _CONSTRUCTORS or not _inherits(machine, cls) or machine.class_member(cls, name) is not None:
+        return made
+    told = {machine.per_rank(value) for value in call.all}
+    if isinstance(made, Obj) and (told == {False} or told == {None} and name in _READS):
+        made.atom.shared = True  # it holds what settings say, checked
+    return as_object_of(machine, cls, made, call)
 
 
 def _inherits(machine: Machine, cls: ClassV) -> bool:
