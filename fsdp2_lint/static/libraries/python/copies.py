@@ -11,6 +11,7 @@ from ...domain.store import Entries
 from ...domain.values import DictV, ListV, Obj, TupleV, Value, unknown
 from ...interpreter.call import Call
 from ..interface import Machine
+from ..module_copies import copied_module
 from ..tables import external
 from .records import copied_record, deep_copied_record
 
@@ -22,6 +23,8 @@ def deep_copy(machine: Machine, call: Call) -> Value:
             return _rebuilt(machine, leaf, lambda part: one(part, depth + 1))
         if isinstance(leaf, Obj) and (record := deep_copied_record(machine, leaf)) is not None:
             return record
+        if isinstance(leaf, Obj) and (module := copied_module(machine, leaf, call.node)) is not None:
+            return module
         if depth and isinstance(leaf, Obj) and not machine.libraries.could_be_module(leaf):
             return leaf
         return unknown("a copy", machine.site(call.node))
