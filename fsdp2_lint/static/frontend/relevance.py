@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from itertools import islice
-from math import inf
 from typing import Any, Protocol, TypeVar, cast
 
 from astroid import nodes
 
 from ..budget import BUDGET
 from .module import Module
+from .names import ENVIRONMENT, calls_values, imported_name, names_in, origins, qualified, reads_own_variables
 from .packages import is_harmless
 from .reads import Reads
 from .writes import written_in
@@ -111,7 +111,7 @@ class Relevance:
 
     def _stays_inside(self, module: Module, node: nodes.NodeNG) -> bool:
         return self.mentioned(module, node) is not None and not any(
-            _calls_values(part) or any(_unknown_package(self.project, at, name) for name in names_in(part))
+            calls_values(part) or any(_unknown_package(self.project, at, name) for name in names_in(part))
             for at, part in self.code_of(module, node)
         )
 
@@ -121,7 +121,7 @@ class Relevance:
 
     def _comes_to_torch(self, module: Module, node: nodes.NodeNG) -> bool:
         return self._some_code(
-            module, node, lambda at, part: at.mentions_torch or _calls_values(part) or _SUBCLASSES in names_in(part)
+            module, node, lambda at, part: at.mentions_torch or calls_values(part) or _SUBCLASSES in names_in(part)
         )
 
     def makes_settings(self, module: Module, node: nodes.NodeNG) -> bool:
@@ -142,7 +142,7 @@ class Relevance:
         found = NONE
         try:
             for number, (at, part) in enumerate(self.code_of(module, node)):
-                found = max(found, _own_level(self.project, at, part))
+                found = max(found, _own_level(self.project, at, part, called=part is not node))
                 if found == ALL or number > BUDGET.name_parts:
                     return ALL
         except _TooFar:
@@ -211,19 +211,12 @@ class Relevance:
                 yield from self._bound(target, name, names, depth + 1)
 
 
-def names_in(node: nodes.NodeNG) -> frozenset[str]:
-    """Names and attributes that code mentions."""
-    found: frozenset[str] | None = getattr(node, "fsdp2_names", None)
-    if found is None:
-        mentioned = [part.name for part in node.nodes_of_class((nodes.Name, nodes.AssignName))]
-        mentioned += [part.attrname for part in node.nodes_of_class(nodes.Attribute)]
-        found = node.fsdp2_names = frozenset(mentioned)
-    return found
-
-
-def _own_level(project: Files, module: Module, node: nodes.NodeNG) -> int:
+def _own_level(project: Files, module: Module, node: nodes.NodeNG, *, called: bool) -> int:
     names = names_in(node)
-    if names & _TELLING or _calls_values(node) or any(_unknown_package(project, module, name) for name in names):
+    telling = names & _TELLING
+    if telling and telling <= ENVIRONMENT and called and reads_own_variables(node):
+        telling = frozenset()  # an endpoint or a profile, of use to what is called here
+    if telling or calls_values(node) or any(_unknown_package(project, module, name) for name in names):
         return ALL
     if any(map(_is_telling, qualified(module, node))):
         return ALL
@@ -236,52 +229,12 @@ def _is_telling(qname: str) -> bool:
     return layer or qname in _FILES or qname.startswith(_TORCH_PARTS)
 
 
-def qualified(module: Module, node: nodes.NodeNG) -> Iterator[str]:
-    """The full names of what code mentions of other packages."""
-    for name in names_in(node):
-        yield from (_imported(at, full, name) for at, full in _origins(module, name))
-    for part in node.nodes_of_class(nodes.Attribute):
-        behind, root = [part.attrname], part.expr
-        while isinstance(root, nodes.Attribute):
-            behind.append(root.attrname)
-            root = root.expr
-        if isinstance(root, nodes.Name):
-            for at, full in _origins(module, root.name):
-                yield ".".join([_imported(at, full, root.name), *reversed(behind)])
-
-
-def _calls_values(node: nodes.NodeNG) -> bool:
-    """Is something called that the code was handed or looked up, such as a class that a configuration names?"""
-    own = {part.name for part in node.nodes_of_class(nodes.AssignName)}
-    for call in node.nodes_of_class(nodes.Call):
-        func = call.func
-        if isinstance(func, (nodes.Call, nodes.Subscript)) or isinstance(func, nodes.Name) and func.name in own:
-            return True
-    return False
-
-
-def _origins(module: Module, name: str) -> Iterator[tuple[nodes.NodeNG, str]]:
-    """Modules, by their full names, that a name is imported from or stands for."""
-    for node in module.bindings.get(name, ()):
-        if isinstance(node, nodes.Import):
-            yield from ((node, full) for full, alias in node.names if (alias or full.split(".")[0]) == name)
-        elif isinstance(node, nodes.ImportFrom) and not node.level:
-            yield node, node.modname or ""
-
-
 def _unknown_package(project: Files, module: Module, name: str) -> bool:
     """Is this name imported from a package that may do anything?"""
-    for node, full in _origins(module, name):
-        if project.resolve(module.path, full) is None and not is_harmless(_imported(node, full, name)):
+    for node, full in origins(module, name):
+        if project.resolve(module.path, full) is None and not is_harmless(imported_name(node, full, name)):
             return True
     return False
-
-
-def _imported(node: nodes.NodeNG, full: str, name: str) -> str:
-    """The full name of what is imported."""
-    if not isinstance(node, nodes.ImportFrom):
-        return full
-    return next((f"{full}.{own}" for own, alias in node.names if (alias or own) == name), full)
 
 
 def _own_settings(module: Module, node: nodes.NodeNG) -> bool:
@@ -292,26 +245,3 @@ def _own_settings(module: Module, node: nodes.NodeNG) -> bool:
     own = [node.parent] if "cls" in names else []  # of a class method
     classes = [each for each in (*bound, *own) if isinstance(each, nodes.ClassDef)]
     return any(isinstance(field, nodes.AnnAssign) for cls in classes for field in cls.body)
-
-
-def lengthy(node: nodes.NodeNG) -> bool:
-    """Is it worth not to run it? Shorter functions of files that speak of torch are always followed."""
-    return lines(node) > BUDGET.lengthy
-
-
-def is_predicate(node: nodes.NodeNG) -> bool:
-    """Is it so short that it is followed wherever it stands? Conditions are compared with each other."""
-    return lines(node) <= BUDGET.predicate
-
-
-def lines(node: nodes.NodeNG) -> float:
-    """The lines of a function behind its docstring; more than any limit where it has a loop."""
-    found: float | None = getattr(node, "fsdp2_lines", None)
-    if found is None:
-        loops = (nodes.For, nodes.While, nodes.ListComp, nodes.SetComp, nodes.GeneratorExp)
-        looped = next(node.nodes_of_class(loops), None) is not None
-        body = node.body if isinstance(node.body, list) else [node.body]  # of a lambda
-        first = body[0].lineno if body else node.end_lineno + 1  # nothing but a docstring
-        found = inf if looped else node.end_lineno - first + 1
-        node.fsdp2_lines = found
-    return found

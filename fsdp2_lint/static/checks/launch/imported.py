@@ -8,8 +8,8 @@ from astroid import nodes
 
 from ...frontend.facts import Facts
 from ...frontend.module import Unreadable
+from ...frontend.names import names_in
 from ...frontend.project import Project
-from ...frontend.relevance import names_in
 from ..shared.program import Program
 
 _SELECT = frozenset({"set_device", "set_device_index"})

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from astroid import nodes
 
 from ....vocab.finding import Site
+from ...frontend.names import names_in
 from ...frontend.project import Project
-from ...frontend.relevance import names_in
 from ...interpreter.syntax import by_position
 from ..shared.loops import innermost
 from ..shared.source_edits import holds

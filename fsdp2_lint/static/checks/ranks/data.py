@@ -9,7 +9,7 @@ from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.values import NONE, ClassV, Const, Ext, Obj, Rank, TupleV, Value
-from ...frontend.relevance import names_in
+from ...frontend.names import names_in
 from ...interpreter.expressions.own_values import own_of
 from ...libraries.torch.ranks.data import Loader, Sampler
 from ...libraries.torch.ranks.seeds import differs

@@ -24,8 +24,8 @@ from ...domain.values import (
     is_call,
 )
 from ...frontend.module import Module
+from ...frontend.names import names_in, qualified
 from ...frontend.packages import ALONE, ANYTHING, effect_of
-from ...frontend.relevance import names_in, qualified
 from ...interpreter.expressions.own_values import own_of
 from ...libraries.computed import Computation
 from ...libraries.interface import Machine

@@ -13,8 +13,8 @@ from ....vocab.finding import Moment, Place, Site
 from ...domain import events
 from ...domain.events import AnyStep
 from ...domain.values import NONE, ClassV, Ext, TupleV, Value
+from ...frontend.names import names_in
 from ...frontend.project import Project
-from ...frontend.relevance import names_in
 from ...interpreter.frames import CONTINUE, FALL, RETURN
 from ...libraries.interface import Machine
 from ..launch.collectives import StaticCollection

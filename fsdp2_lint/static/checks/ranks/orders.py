@@ -9,7 +9,7 @@ from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import Step
 from ...domain.values import Loaded
-from ...frontend.relevance import names_in
+from ...frontend.names import names_in
 from ..shared.program import AtStep
 from .carrying import Carried, parts_of
 

@@ -36,8 +36,8 @@ from ...domain.values import (
     unknown,
 )
 from ...frontend import relevance
+from ...frontend.names import is_predicate, lengthy, names_in
 from ...frontend.packages import builds_models
-from ...frontend.relevance import is_predicate, lengthy, names_in
 from ..call import UNREAD_KEYWORDS, Call, Spread
 from ..expressions import domains
 from ..frames import FALL, RAISE, RETURN, Diverges, Frame

@@ -6,8 +6,8 @@ from astroid import nodes
 from astroid.const import Context
 
 from ...frontend.module import Module
+from ...frontend.names import names_in
 from ...frontend.project import Project
-from ...frontend.relevance import names_in
 
 _LOOKS = frozenset({"get", "items", "keys", "values", "copy", "index", "count"})
 _MEASURES = frozenset(

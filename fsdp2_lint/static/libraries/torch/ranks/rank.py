@@ -24,6 +24,7 @@ from ....domain.values import (
     Value,
     unknown,
 )
+from ....frontend.launchers import RANKS, WORLD_SIZE
 from ....interpreter.call import Call
 from ....interpreter.expressions.numbers import some_number
 from ...interface import Machine
@@ -31,13 +32,7 @@ from ...tables import external
 from ..training import dtensors
 
 GLOBAL, LOCAL = Rank("global"), Rank("local")
-ENVIRONMENT: dict[str, Value] = {
-    "RANK": GLOBAL, "LOCAL_RANK": LOCAL, "GROUP_RANK": Rank("node"), "SLURM_PROCID": GLOBAL, "SLURM_LOCALID": LOCAL,
-    "OMPI_COMM_WORLD_RANK": GLOBAL, "OMPI_COMM_WORLD_LOCAL_RANK": LOCAL, "NODE_RANK": Rank("node"),
-    "PMI_RANK": GLOBAL, "PMIX_RANK": GLOBAL, "MV2_COMM_WORLD_RANK": GLOBAL, "MV2_COMM_WORLD_LOCAL_RANK": LOCAL,
-    "MPI_LOCALRANKID": LOCAL, "SLURM_NODEID": Rank("node"),
-}  # fmt: skip
-WORLD_SIZE = "WORLD_SIZE"
+ENVIRONMENT: dict[str, Value] = {name: Rank(kind) for name, kind in RANKS.items()}
 INITIALISED = ("truth", "a process group exists")
 
 

@@ -1,0 +1,121 @@
+"""What the code of one function says by the names in it, read off its tree before anything is interpreted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+
+from astroid import nodes
+from astroid.const import Context
+
+from ..budget import BUDGET
+from .launchers import RANKS, WORLD_SIZE
+from .module import Module
+
+ENVIRONMENT = frozenset({"environ", "getenv"})
+_FUNCTIONS = (nodes.FunctionDef, nodes.Lambda)
+
+
+def names_in(node: nodes.NodeNG) -> frozenset[str]:
+    """Names and attributes that code mentions."""
+    found: frozenset[str] | None = getattr(node, "fsdp2_names", None)
+    if found is None:
+        mentioned = [part.name for part in node.nodes_of_class((nodes.Name, nodes.AssignName))]
+        mentioned += [part.attrname for part in node.nodes_of_class(nodes.Attribute)]
+        found = node.fsdp2_names = frozenset(mentioned)
+    return found
+
+
+def qualified(module: Module, node: nodes.NodeNG) -> Iterator[str]:
+    """The full names of what code mentions of other packages."""
+    for name in names_in(node):
+        yield from (imported_name(at, full, name) for at, full in origins(module, name))
+    for part in node.nodes_of_class(nodes.Attribute):
+        behind, root = [part.attrname], part.expr
+        while isinstance(root, nodes.Attribute):
+            behind.append(root.attrname)
+            root = root.expr
+        if isinstance(root, nodes.Name):
+            for at, full in origins(module, root.name):
+                yield ".".join([imported_name(at, full, root.name), *reversed(behind)])
+
+
+def origins(module: Module, name: str) -> Iterator[tuple[nodes.NodeNG, str]]:
+    """Modules, by their full names, that a name is imported from or stands for."""
+    for node in module.bindings.get(name, ()):
+        if isinstance(node, nodes.Import):
+            yield from ((node, full) for full, alias in node.names if (alias or full.split(".")[0]) == name)
+        elif isinstance(node, nodes.ImportFrom) and not node.level:
+            yield node, node.modname or ""
+
+
+def imported_name(node: nodes.NodeNG, full: str, name: str) -> str:
+    """The full name of what is imported."""
+    if not isinstance(node, nodes.ImportFrom):
+        return full
+    return next((f"{full}.{own}" for own, alias in node.names if (alias or own) == name), full)
+
+
+def calls_values(node: nodes.NodeNG) -> bool:
+    """Is something called that the code was handed or looked up, such as a class that a configuration names?"""
+    own = {part.name for part in node.nodes_of_class(nodes.AssignName)}
+    for call in node.nodes_of_class(nodes.Call):
+        func = call.func
+        if isinstance(func, (nodes.Call, nodes.Subscript)):
+            return True
+        if isinstance(func, nodes.Name) and func.name in own and not _closed_over(node, call, func.name):
+            return True
+    return False
+
+
+def _closed_over(node: nodes.NodeNG, call: nodes.Call, name: str) -> bool:
+    """Is it a parameter of a function around the one that calls it? What a decorator is given stands where it is used.
+
+    To run ``node`` only makes the inner function; who calls that names it, and with it all that it was given.
+    """
+    scope = call.scope()
+    while scope is not node and isinstance(scope, _FUNCTIONS) and name not in scope.locals:
+        scope = scope.parent.scope()
+        if isinstance(scope, _FUNCTIONS) and name in scope.argnames():
+            return True
+    return False
+
+
+def reads_own_variables(node: nodes.NodeNG) -> bool:
+    """Is the environment only read here, by names that are written out and that no launcher sets?"""
+    keys: list[nodes.NodeNG] = []
+    for part in node.nodes_of_class((nodes.Attribute, nodes.Name)):
+        if getattr(part, "attrname", getattr(part, "name", "")) in ENVIRONMENT:
+            user = part.parent
+            if isinstance(user, nodes.Attribute) and user.attrname == "get":
+                user = user.parent
+            if isinstance(user, nodes.Call) and user.args and part not in user.args:
+                keys.append(user.args[0])
+            elif isinstance(user, nodes.Subscript) and user.ctx is Context.Load:
+                keys.append(user.slice)
+            elif not isinstance(user, nodes.Attribute) or user.attrname not in ENVIRONMENT:  # else of ``os.environ``
+                return False
+    return all(isinstance(key, nodes.Const) and key.value not in {*RANKS, WORLD_SIZE} for key in keys)
+
+
+def lengthy(node: nodes.NodeNG) -> bool:
+    """Is it worth not to run it? Shorter functions of files that speak of torch are always followed."""
+    return lines(node) > BUDGET.lengthy
+
+
+def is_predicate(node: nodes.NodeNG) -> bool:
+    """Is it so short that it is followed wherever it stands? Conditions are compared with each other."""
+    return lines(node) <= BUDGET.predicate
+
+
+def lines(node: nodes.NodeNG) -> float:
+    """The lines of a function behind its docstring; more than any limit where it has a loop."""
+    found: float | None = getattr(node, "fsdp2_lines", None)
+    if found is None:
+        loops = (nodes.For, nodes.While, nodes.ListComp, nodes.SetComp, nodes.GeneratorExp)
+        looped = next(node.nodes_of_class(loops), None) is not None
+        body = node.body if isinstance(node.body, list) else [node.body]  # of a lambda
+        first = body[0].lineno if body else node.end_lineno + 1  # nothing but a docstring
+        found = inf if looped else node.end_lineno - first + 1
+        node.fsdp2_lines = found
+    return found
