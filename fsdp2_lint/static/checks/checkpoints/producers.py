@@ -10,7 +10,6 @@ from ....vocab.events.checkpoints import (
     CheckpointLoaded,
     CheckpointWritten,
     FileWritten,
-    Fsdp1ContextUsed,
     HelperCalled,
     KeysWritten,
     Loaded,
@@ -78,11 +77,6 @@ def async_saved(program: Program, step: Step[events.AsyncSave]) -> Iterator[Even
 def keys_written(program: Program, step: Step[events.KeysWritten]) -> Iterator[Event]:
     if program.machine.libraries.any_sharded:
         yield KeysWritten(when=step.when, keys=StaticKeys(program, step), by=step.what.by)
-
-
-@on_concerned(events.Fsdp1Context)
-def fsdp1_context(program: Program, step: Step[events.Fsdp1Context], obj: Obj) -> Iterator[Event]:
-    yield Fsdp1ContextUsed(when=step.when, name=step.what.name, model=StaticModel(program, obj, step))
 
 
 @on(events.StateHelper)

@@ -8,7 +8,7 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.events.sharding import MovedWhole
 from ....vocab.finding import Place
 from ...domain import events
-from ...domain.events import Step
+from ...domain.events import AnyStep, Step
 from ...domain.path_conditions import PathCondition
 from ...domain.relations import Relation
 from ...domain.says import Says
@@ -75,6 +75,12 @@ def offloaded(program: Program, step: Step[events.Sharded]) -> PathCondition | N
     return None
 
 
+def _is_each(program: Program, obj: Obj | None) -> bool:
+    """Does it stand for all that a container holds?"""
+    _, where = program.machine.parents.get(obj, (None, None)) if obj is not None else (None, None)
+    return is_each(where)
+
+
 class StaticPlacement(OfStep[events.Sharded]):
     """A model just before ``step`` shards it, or the first part of it."""
 
@@ -97,7 +103,7 @@ class StaticPlacement(OfStep[events.Sharded]):
                 return yes(MovedWhole(moved.when, "all of it is moved to the GPU here", model))
         return self._filled_on_gpu() or self._moved_in_parts()
 
-    def _moves(self, moved: Step[events.Moved], part: Obj) -> bool:
+    def _moves(self, moved: AnyStep, part: Obj) -> bool:
         """Is it moved, or what holds it by then: a larger model, or a pipeline of a library?"""
         relation = self.program.relation(moved.subject, part)
         if relation is Relation.CONTAINS and moved.subject is not None:
@@ -107,12 +113,14 @@ class StaticPlacement(OfStep[events.Sharded]):
     def _called(self, moved: Obj) -> Obj:
         """What of it a reader would name: all that is moved, where its parts are sharded one by one."""
         parts = (part for _, part in self.program.units(moved, Relation.CONTAINS))
-        alone = not self._is_one_of_many() and all(self.program.related(part, self.obj) for part in parts)
+        alone = not _is_each(self.program, self.obj) and all(self.program.related(part, self.obj) for part in parts)
         return self.obj if alone else moved
 
-    def _is_one_of_many(self) -> bool:
-        _, where = self.program.machine.parents.get(self.obj, (None, None))
-        return is_each(where)
+    def _one_by_one(self, moved: AnyStep) -> bool:
+        """Is each part moved and sharded in one round of a loop, before the next one is moved?"""
+        return _is_each(self.program, moved.subject) and any(
+            loop in self.program.loops(self.step) for loop in self.program.loops(moved)[-1:]
+        )
 
     def _is_module(self, subject: Obj) -> bool:
         return self.program.relation(subject, self.obj) is Relation.SAME or bool(subject.atom.module)
@@ -136,7 +144,8 @@ class StaticPlacement(OfStep[events.Sharded]):
     def _moved_in_parts(self) -> Answer[MovedWhole]:
         """Are all its layers moved, one by one, before any of them is sharded?"""
         there = ("cuda", events.SOMEWHERE)
-        moves = [step for step in self.program.trace.of(events.Moved, before=self.step) if step.what.to in there]
+        placed = self.program.trace.of(events.Moved, events.Emptied, before=self.step)
+        moves = [step for step in placed if step.what.to in there and not self._one_by_one(step)]
         parts = (Relation.INSIDE, Relation.MAY)
         moves = [step for step in moves if self.program.relation(step.subject, self.obj) in parts]
         layers = [layer for _, layer in leaves(self.program.machine, self.obj)]
@@ -178,7 +187,7 @@ class StaticPlacement(OfStep[events.Sharded]):
 
     def _moved_together(self) -> int:
         """How many like this one lie on the GPU: of blocks that were moved as parts of a model, all."""
-        if not self._is_one_of_many():
+        if not _is_each(self.program, self.obj):
             return 1
         moves = [moved for moved in self.program.trace.of(events.Moved, before=self.step) if moved.what.to == "cuda"]
         with_others = any(

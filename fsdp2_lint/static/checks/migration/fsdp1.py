@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+
+from astroid import nodes
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.events.migration import Fsdp1Wrapped
 from ....vocab.finding import Moment, Place, Site
+from ...frontend.gates import use_falls_back
 from ...frontend.module import Unreadable
 from ...frontend.project import Project
 from ..shared.closure import excluded
+from ..shared.loops import enclosing
 from ..shared.source_edits import site_of
 
 CLASS = "FullyShardedDataParallel"
@@ -20,6 +25,8 @@ _FSDP2_NAMES = frozenset({"FSDPModule", "unshard", "reshard", "set_requires_grad
 _ASKING = frozenset({"isinstance", "issubclass", "hasattr", "getattr"})
 
 
+WITHOUT_ERROR = "summon_full_params"  # on a model of FSDP2; the others fail,
+_FAILS_WITH = (AttributeError, IndexError, KeyError)  # in 2.13: their pages have measured which with which
 _PARAMETERS = (
     "module", "process_group", "sharding_strategy", "cpu_offload", "auto_wrap_policy", "backward_prefetch",
     "mixed_precision", "ignored_modules", "param_init_fn", "device_id", "sync_module_states", "forward_prefetch",
@@ -49,6 +56,24 @@ class Fsdp1Call:
     def _argument(self, name: str | None, value: ast.expr) -> Place:
         literal = f"={value.attr}" if isinstance(value, ast.Attribute) else ""
         return Place(Moment(site_of(self.path, value)), f"{name}{literal}")
+
+
+def failure_is_caught(project: Project, at: Site) -> bool:
+    """Does a ``try`` around this use of FSDP1's class catch what it fails with, and go on?"""
+    module = project.module(at.path)
+    return module is not None and any(
+        use_falls_back(attempt, attempt.body[0]) and any(map(_catches, attempt.handlers))
+        for attempt in enclosing(module.tree, at, nodes.Try)
+    )
+
+
+def _catches(handler: nodes.ExceptHandler) -> bool:
+    """An error that is not one of Python's own may be any."""
+    caught = handler.type.elts if isinstance(handler.type, nodes.Tuple) else [handler.type]
+    classes = [
+        getattr(builtins, each.name, Exception) if isinstance(each, nodes.Name) else Exception for each in caught
+    ]
+    return any(issubclass(error, cls) for cls in classes for error in _FAILS_WITH)
 
 
 def wrapped_events(project: Project, path: str) -> Iterator[Fsdp1Wrapped]:

@@ -8,6 +8,7 @@ from astroid import nodes
 
 from ....vocab import defects
 from ....vocab.events.base import Event
+from ....vocab.events.checkpoints import Fsdp1ContextUsed
 from ....vocab.events.migration import (
     ApiUsed,
     ClassCompared,
@@ -25,13 +26,14 @@ from ...domain import events
 from ...domain.events import Step
 from ...domain.values import Obj
 from ..initialisation.device_placement import offloaded
+from ..shared.models import StaticModel
 from ..shared.producers import at_end, in_module, in_project, on, on_concerned
 from ..shared.program import Program
 from ..shared.source_edits import inserted, replaced, site_of
 from .api import StaticUse
 from .by_hand import entered_by_hand
 from .defects import DividedScatter, HookedGradients, ReducedInHalf, UnfrozenLater, computes_low, policies, replicated
-from .fsdp1 import wrapped_events
+from .fsdp1 import WITHOUT_ERROR, failure_is_caught, wrapped_events
 from .fsdp1_tests import StaticTested
 from .imports import imported_events, names_imported
 from .migration_checks import ModuleOfFsdp2, RenamedClass, StaticConverted, StaticGathering
@@ -102,6 +104,12 @@ def _other_class(program: Program, step: Step[events.Fsdp1Asked]) -> Fix | None:
         return None
     added = inserted(path, imports[0].end_lineno + 1, 1, "from torch.distributed.fsdp import FSDPModule\n")
     return Fix((added, replaced), safe=False)
+
+
+@on_concerned(events.Fsdp1Context)
+def fsdp1_context(program: Program, step: Step[events.Fsdp1Context], obj: Obj) -> Iterator[Event]:
+    if step.what.name == WITHOUT_ERROR or not failure_is_caught(program.project, step.when.at):
+        yield Fsdp1ContextUsed(when=step.when, name=step.what.name, model=StaticModel(program, obj, step))
 
 
 # -- what torch does wrong in some versions, for programs that have the first of what that needs

@@ -32,11 +32,7 @@ class Bases(Construction[L]):
     def base_class(self, cls: ClassV, base: nodes.NodeNG) -> Value:
         if isinstance(base, nodes.Subscript):  # Generic[T]
             base = base.value
-        if isinstance(base, nodes.Name) and cls.closure:
-            found: Value | None = self.store.get((cls.closure, base.name))
-            if found is not None:
-                return found
-        return self.in_module(cls.module, lambda: self.eval(base)) or unknown("a base class")
+        return self.in_module(cls.module, lambda: self.eval(base), closure=cls.closure) or unknown("a base class")
 
     def is_module_class(self, cls: Value) -> bool | None:
         """Is it an ``nn.Module``? None where a base class is not known."""

@@ -177,7 +177,7 @@ class Classes(Bases[L]):
         if node.decorators is None:
             return func
         if func not in self.method_values:
-            wrapped = self.in_module(func.module, lambda: self.decorated(node, func))
+            wrapped = self.in_module(func.module, lambda: self.decorated(node, func), closure=func.closure)
             self.method_values[func] = replace(wrapped, owner=func.owner) if isinstance(wrapped, Func) else func
         return self.method_values[func]
 

@@ -109,7 +109,9 @@ class Decorators(Calls[L]):
         """Which decorator or metaclass, that was not followed, made the class; empty if none did."""
         if cls not in self.unseen_makers:
             self.unseen_makers[cls] = ""
-            self.unseen_makers[cls] = self.in_module(cls.module, lambda: self.unseen_maker(cls)) or ""
+            self.unseen_makers[cls] = (
+                self.in_module(cls.module, lambda: self.unseen_maker(cls), closure=cls.closure) or ""
+            )
         return self.unseen_makers[cls]
 
     def unseen_maker(self, cls: ClassV) -> str:

@@ -26,7 +26,7 @@ from .registries import mentions, registrations, rewritten
 class Names(Loops[L]):
     def lookup(self, name: str) -> Value:
         frame = self.frame
-        if frame.func is not None:
+        if frame.func is not None or frame.id in self.closures:
             at = frame.id
             while at:
                 found: Value | None = self.store.get((at, name))
@@ -170,11 +170,15 @@ class Names(Loops[L]):
             self.exec(node)
         return NONE
 
-    def in_module(self, module: Module, thunk: Callable[[], R], path: PathCondition = TRUE) -> R | None:
-        """Evaluate something at another file's top level, on no path in particular."""
+    def in_module(
+        self, module: Module, thunk: Callable[[], R], path: PathCondition = TRUE, *, closure: int = 0
+    ) -> R | None:
+        """Evaluate something at another file's top level, or in a function there, on no path in particular."""
         guard, calls = self.guard, self.calls
         self.guard, self.calls = path, []
         self.frames.append(Frame(self.fresh(), module, None, TRUE))
+        if closure:
+            self.closures[self.frame.id] = closure
         try:
             return thunk()
         except Diverges:
