@@ -19,7 +19,7 @@ class SamplerEpochNotSet(Rule):
             yield self.found(
                 event.when,
                 "every epoch reads the data in the same order, and each rank the same part of it: "
-                "nobody calls set_epoch() on the DistributedSampler",
+                "no epoch calls set_epoch() on the DistributedSampler",
                 "each epoch goes through the loader here",
                 (sampler.what.when, sampler.what.words),
             )

@@ -13,6 +13,7 @@ from ...frontend.names import names_in
 from ...interpreter.expressions.own_values import own_of
 from ...libraries.torch.ranks.data import Loader, Sampler
 from ...libraries.torch.ranks.seeds import differs
+from ..shared.loops import Loop
 from ..shared.program import AtStep, Program
 from .alike import same_on_all_ranks
 from .own_choices import agreed
@@ -74,13 +75,17 @@ class StaticEpochs(AtStep[events.Event]):
             return unknown("whether the sampler shuffles is decided elsewhere")
         if why := self.program.managed_by or self.program.open_why:
             return unknown(why)
-        told = [step.subject for step in self.program.trace.of(events.EpochSet)]
-        if obj in told or self.step.subject in told:
+        steps = list(self.program.trace.of(events.EpochSet))
+        own = [step for step in steps if step.subject is not None and step.subject in (obj, self.step.subject)]
+        if any(not self._before_all_rounds(step, sampler.made) for step in own):
             return self.program.excluded("set_epoch is called on its sampler")
         if elsewhere:
             return unknown(elsewhere)
-        if any(other is not None and not _is_of_loading(other) for other in told) or self._mentioned():
+        others = [step.subject for step in steps if step not in own]
+        if any(other is not None and not _is_of_loading(other) for other in others) or self._mentioned():
             return unknown("set_epoch() is called on something that was not followed")
+        if own:
+            return yes(Place(own[-1].when, "its epoch is set here, once for all of them"))
         return yes(Place(sampler.made.when, "its sampler is made here and shuffles"))
 
     def _sampler(self) -> tuple[Obj, Sampler] | None:
@@ -151,9 +156,19 @@ class StaticEpochs(AtStep[events.Event]):
         )
 
     def _several_rounds(self, made: AnyStep) -> bool:
+        return any(not loop.once for loop in self._rounds(made))
+
+    def _rounds(self, made: AnyStep) -> list[Loop]:
         around = set(self.program.loops(made))
-        rounds = [loop for loop in self.program.loops(self.step) if loop not in around]
-        return any(not loop.once for loop in rounds)
+        return [loop for loop in self.program.loops(self.step) if loop not in around]
+
+    def _before_all_rounds(self, step: AnyStep, made: AnyStep) -> bool:
+        """Is this done once, and not in one of the rounds in which the loader is read?"""
+        return (
+            not step.context
+            and step.precedes(self.step)
+            and set(self._rounds(made)).isdisjoint(self.program.loops(step))
+        )
 
     def _mentioned(self) -> bool:
         """Is there a call of ``set_epoch`` in these files that the interpreter did not come to?"""
