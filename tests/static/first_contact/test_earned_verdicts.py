@@ -50,15 +50,40 @@ def test_ties_of_a_part_that_was_not_seen() -> None:
 SEEDED = "torch.manual_seed(7 + dist.get_rank())\n"
 
 
+def test_a_write_to_some_of_it() -> None:
+    write = "for name, p in model.named_parameters():\n    if name.endswith('bias'):\n        nn.init.zeros_(p)\n"
+    assert analyse(main(SEEDED + SHARDED + write + TRAINED)).verdicts("FSDP203") == {"unknown"}
+
+
 @pytest.mark.parametrize(
-    "write",
+    ("load", "verdict"),
     [
-        "for name, p in model.named_parameters():\n    if name.endswith('bias'):\n        nn.init.zeros_(p)\n",
-        "if os.environ.get('OLD'):\n    model.load_state_dict(torch.load('old.pt'))\n",
+        ("if os.environ.get('OLD'):\n    model.load_state_dict(torch.load('old.pt'))\n", "violated"),
+        ("if os.environ.get('OLD'):\n    dcp.load(model.state_dict(), checkpoint_id='old')\n", "violated"),
+        ("if not os.environ.get('OLD'):\n    raise SystemExit('from what?')\nmodel.load_state_dict(old)\n", "upheld"),
+        ("if theirs.fresh(model):\n    model.load_state_dict(torch.load('old.pt'))\n", "unknown"),
     ],
 )
-def test_a_write_to_some_of_it(write: str) -> None:
-    assert analyse(main(SEEDED + SHARDED + write + TRAINED)).verdicts("FSDP203") == {"unknown"}
+def test_a_run_that_loads_nothing_starts_with_what_each_rank_drew(load: str, verdict: str) -> None:
+    imports = "import theirs\nimport torch.distributed.checkpoint as dcp\nold = torch.load('old.pt')\n"
+    assert analyse(main(SEEDED + SHARDED + load + TRAINED, imports)).verdicts("FSDP203") == {verdict}
+
+
+@pytest.mark.parametrize(
+    ("seed", "own"),
+    [
+        ("seed = int(sys.argv[1])\nseed += dist.get_rank()\ntorch.manual_seed(seed)\n", True),
+        ("rank = dist.get_rank()\ntorch.manual_seed(1000 * rank + 7)\n", True),
+        ("def seed_all(seed):\n    torch.manual_seed(seed)\nseed_all(7 + dist.get_rank())\n", True),
+        ("torch.manual_seed(seed=7 + dist.get_rank())\n", True),
+        ("torch.manual_seed(7 + dist.get_rank() % 2)\n", False),
+        ("torch.manual_seed(7 + dist.get_rank() - dist.get_rank())\n", False),
+        ("torch.manual_seed(0 * dist.get_rank())\n", False),
+        ("torch.manual_seed(7 + int(os.environ['LOCAL_RANK']))\n", False),
+    ],
+)
+def test_a_seed_that_is_surely_another_one_on_each_rank(seed: str, own: bool) -> None:
+    assert ("violated" in analyse(main(seed + SHARDED + TRAINED)).verdicts("FSDP203")) is own
 
 
 @pytest.mark.parametrize(

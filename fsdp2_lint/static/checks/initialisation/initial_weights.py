@@ -62,6 +62,10 @@ class StaticInitialWeights(Subject):
 
     def _seeded(self, seed: Step[events.Seeded]) -> Answer[Place]:
         why = self._not_followed(seed)
+        return unknown(why) if why else self._unless_unseen(seed)
+
+    def _unless_unseen(self, seed: Step[events.Seeded]) -> Answer[Place]:
+        why = self._unseen()
         return unknown(why) if why else yes(Place(seed.when, "each rank sets a seed of its own here"))
 
     def _keeps_its_own(self, layer: Obj, again: list[AnyStep]) -> bool:
@@ -79,6 +83,8 @@ class StaticInitialWeights(Subject):
         for layer in [self.obj] if whole else layers:
             writers = [[step for step in sure if self._writes(step, layer, name)] for name in ("weight", "bias")]
             if not all(map(drawn.surely_by, writers)):
+                if drawn.without([*again, *self._filling(seed)]) is not None:
+                    return self._unless_unseen(seed)
                 return unknown(f"whether {again[-1].when.at} gives all of {self.label} other weights is not known")
         return self.program.excluded(f"{self.label} gets other weights afterwards")
 
@@ -119,9 +125,18 @@ class StaticInitialWeights(Subject):
         return [step for step in found if step.index < self.call.index or step.context]
 
     def _not_followed(self, begin: AnyStep) -> str:
-        for step in self.program.trace.of(events.Collective):
-            if begin.index < step.index < self.call.index and str(step.what.name).startswith(FILLING):
-                return f"{step.what.name} may give all ranks the same weights ({step.when.at})"
+        for step in self._filling(begin):
+            return f"{step.what.name} may give all ranks the same weights ({step.when.at})"
+        return self._unseen()
+
+    def _filling(self, begin: AnyStep) -> list[Step[events.Collective]]:
+        return [
+            step
+            for step in self.program.trace.of(events.Collective)
+            if begin.index < step.index < self.call.index and step.what.name.startswith(FILLING)
+        ]
+
+    def _unseen(self) -> str:
         return self.program.open_why or self.program.escaped(self.obj, before=self.call) or self.program.managed_by
 
 

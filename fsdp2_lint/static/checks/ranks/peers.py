@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import Step
 from ...domain.relations import Relation
-from ...domain.values import NONE, Const, Obj, Rank, Value
+from ...domain.values import NONE, Obj, Rank, Value
 from ...interpreter.expressions.own_values import own_of
 from ...libraries.torch.launch.meshes import dimensions
 from ...libraries.torch.ranks.data import Drawn, Loader, Sampler, seeds_of
+from ...libraries.torch.ranks.seeds import of_each_rank
 from ..shared.program import Program
 from .alike import same_on_all_ranks
 from .data_sources import made_of
 from .own_choices import agreed
 
-_MANY = 2**31 - 1  # no job has as many ranks
 _OF_THE_MODEL = (Relation.SAME, Relation.INSIDE)
 
 
@@ -67,36 +68,16 @@ def _by_global_rank(program: Program, source: Value, of: Callable[[Iterable[bool
             first = next((each for each in samplers if each is not None), None)
             return Place(first.made.when, "this sampler deals out the data by the rank in the job") if first else None
         return None
+    same = partial(same_on_all_ranks, program)
     seeds = [seeds_of(leaf.atom)[-1:] for leaf in program.machine.objects(drawn.by)] if drawn is not None else []
-    if drawn is not None and seeds and of(bool(each) and _tells_rank(program, each[0]) for each in seeds):
+    if (
+        drawn is not None
+        and seeds
+        and of(bool(each) and of_each_rank(program.machine, each[0], same) for each in seeds)
+    ):
         return Place(drawn.made, "each rank in the job draws its own here")
     return None
 
 
 def _is_global(rank: Value) -> bool:
     return rank == NONE or isinstance(rank, Rank) and rank.kind == "global"
-
-
-def _tells_rank(program: Program, value: Value) -> bool:
-    """Is a number another one for each rank in the job: the rank, a sum with it, or a hash of it?"""
-    if isinstance(value, Rank):
-        return _is_global(value)
-    if not isinstance(value, Obj) or not all(map(_keeps_apart, value.path)):
-        return False
-    operands, operator = value.atom.operands, value.atom.operator
-    if operator == "hash":
-        return any(_tells_rank(program, leaf) for given in operands for leaf in program.machine.inside(given))
-    others = [each for each in operands if not _tells_rank(program, each)]
-    if len(others) != 1 or operator not in ("+", "-", "*"):
-        return False
-    if operator == "*":
-        return isinstance(others[0], Const) and others[0].value != 0
-    return same_on_all_ranks(program, others[0])
-
-
-def _keeps_apart(item: object) -> bool:
-    """A step of a path: does an operator with a constant leave different numbers different?"""
-    _, operator, by = item if isinstance(item, tuple) and item[0] == "op" else ("", "", NONE)
-    if not isinstance(by, Const) or not isinstance(by.value, int):
-        return False
-    return operator in ("+", "-") or operator == "*" and by.value != 0 or operator in ("%", "&") and by.value >= _MANY

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-
-from astroid import nodes
 
 from .....vocab.finding import Moment
 from ....domain import events
-from ....domain.values import NONE, Obj, Rank, Value
-from ....frontend.origins import full_name
+from ....domain.values import NONE, Const, Obj, Rank, Value
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import external
 
+_MANY = 2**31 - 1  # no job has as many ranks
 _ALL = ("random", "numpy", "torch")
 _SEEDS = {
     "random.seed": ("random",),
@@ -70,8 +69,9 @@ class GeneratorState:
 def seed(machine: Machine, call: Call) -> Value:
     generators = _SEEDS[call.name]
     value = call.arg(0, "seed") or call.arg(None, "a")
-    node = call.node.args[0] if isinstance(call.node, nodes.Call) and call.node.args else None
-    by_rank = "torch" in generators and node is not None and _is_own(machine, node)
+    leaves = [leaf for _, leaf in machine.alternatives(value)] if value is not None else []
+    own = [of_each_rank(machine, leaf, lambda other: differs(machine, other) is not True) for leaf in leaves]
+    by_rank = "torch" in generators and bool(own) and all(own)
     machine.libraries.blank.seeded_by_rank = by_rank
     differing = True if value is None else differs(machine, value)
     machine.emit(events.Seeded(generators=generators, differs=differing, by_rank=by_rank), call.node)
@@ -107,17 +107,32 @@ def generator_of(obj: Obj) -> str:
     return _DRAWS.get(obj.atom.origin, "") if obj.atom.kind == "unknown" else ""
 
 
-def _is_own(machine: Machine, node: nodes.NodeNG) -> bool:
-    """Is it surely another number on each rank: the rank itself, or a sum with it?"""
-    if isinstance(node, nodes.BinOp) and node.op in "+-":
-        return _is_own(machine, node.left) is not _is_own(machine, node.right)
-    if (
-        isinstance(node, nodes.Name)
-        or isinstance(node, nodes.Call)
-        and full_name(node.func) == "torch.distributed.get_rank"
-    ):
-        return machine.eval(node) == Rank("global")
-    return False
+def of_each_rank(machine: Machine, value: Value, same: Callable[[Value], bool]) -> bool:
+    """Is a number surely another one for each rank in the job: the rank, a sum with it, or a hash of it?
+
+    ``same``: is this the same number on all of them?
+    """
+    if isinstance(value, Rank):
+        return value.kind == "global"
+    if not isinstance(value, Obj) or not all(map(_keeps_apart, value.path)):
+        return False
+    operands, operator = value.atom.operands, value.atom.operator
+    if operator == "hash":
+        return any(of_each_rank(machine, leaf, same) for given in operands for leaf in machine.inside(given))
+    others = [each for each in operands if not of_each_rank(machine, each, same)]
+    if len(others) != 1 or operator not in ("+", "-", "*"):
+        return False
+    if operator == "*":
+        return isinstance(others[0], Const) and others[0].value != 0
+    return same(others[0])
+
+
+def _keeps_apart(item: object) -> bool:
+    """A step of a path: does an operator with a constant leave different numbers different?"""
+    _, operator, by = item if isinstance(item, tuple) and item[0] == "op" else ("", "", NONE)
+    if not isinstance(by, Const) or not isinstance(by.value, int):
+        return False
+    return operator in ("+", "-") or operator == "*" and by.value != 0 or operator in ("%", "&") and by.value >= _MANY
 
 
 def built(machine: Machine, obj: Obj) -> None:
