@@ -93,7 +93,7 @@ ALLOWED = {
     "checks/ranks/data_sources.py::origin_known": QNAMES,
     "checks/ranks/data_sources.py::_code_differs": QNAMES,
     "checks/ranks/data_sources.py::_same": QNAMES,
-    "checks/initialisation/initial_weights.py::StaticInitialWeights._not_followed": UNKNOWN,
+    "checks/initialisation/initial_weights.py::StaticInitialWeights._filling": UNKNOWN,
     "checks/initialisation/draws.py::StaticDrawn._overwrites": UNKNOWN,
     "checks/checkpoints/state_helpers.py::_is_loss": QNAMES,
     "checks/shared/structure.py::of_torch": QNAMES,

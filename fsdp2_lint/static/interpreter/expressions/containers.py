@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from astroid import nodes
 
@@ -189,6 +190,8 @@ class Containers(Names[L]):
         if isinstance(key := _spelled_out(key), GuardedUnion):
             return self.over(key, lambda one: self.dict_item(leaf, one, default))
         held = self.entries(leaf)
+        if isinstance(key, TupleV) and key.items:
+            held, key = _by_one_part(held, key)
         if isinstance(key, KNOWN_KEYS):
             possible = [
                 (path, value) for name, path, value in held.entries if name == key and self.guard.compatible(path)
@@ -274,6 +277,33 @@ class Containers(Names[L]):
         elif table and rest.literals:  # any other key raises
             self.guard = self.checked_path(self.guard, self.guard.add(rest.formula, False))
         return choose(found)
+
+
+def _by_one_part(held: Entries, key: TupleV) -> tuple[Entries, Value]:
+    """A key of several parts, of which one is not known: the entries that agree in all others, by that one."""
+    rows = [row for row in held.entries if not _differ(row[0], key)]
+    found = replace(held, entries=tuple(rows))
+    asked = [at for at, part in enumerate(key.items) if not isinstance(part, KNOWN_KEYS)] or [len(key.items) - 1]
+    parts = [name.items[asked[0]] if isinstance(name, TupleV) else name for name, _, _ in rows]
+    if len(asked) > 1 or not all(isinstance(name, TupleV) and _is_known(name) for name, _, _ in rows):
+        return found, key
+    return replace(found, entries=tuple((part, path, value) for part, (_, path, value) in zip(parts, rows))), (
+        key.items[asked[0]]
+    )
+
+
+def _differ(name: Value, key: TupleV) -> bool:
+    """Is the key of an entry surely another one?"""
+    if not isinstance(name, TupleV):
+        return isinstance(name, KNOWN_KEYS)
+    return len(name.items) != len(key.items) or any(
+        isinstance(mine, KNOWN_KEYS) and isinstance(other, KNOWN_KEYS) and mine != other
+        for mine, other in zip(name.items, key.items)
+    )
+
+
+def _is_known(key: TupleV) -> bool:
+    return all(isinstance(part, KNOWN_KEYS) for part in key.items)
 
 
 def _spelled_out(key: Value) -> Value:

@@ -288,6 +288,7 @@ class Statements(Targets[L]):
     def exec_ClassDef(self, node: nodes.ClassDef) -> int:
         cls = self.class_value(node)
         self.bind_local(node.name, cls)
+        self.decorated(node, cls)  # for what it fills, such as a table; what makes a class anew is asked elsewhere
         if node.bases and self.project.mentions("__init_subclass__"):
             class_tables.tell(self, cls)
         return FALL

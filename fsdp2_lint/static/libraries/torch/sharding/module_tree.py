@@ -244,9 +244,18 @@ def children(machine: Machine, obj: Obj) -> list[tuple[str, Value]] | None:
         return None
     found: list[tuple[str, Value]] = []
     for child, (holder, name) in machine.parents.items():
-        if holder is obj and child.atom.parameter is None:
+        if holder is obj and not is_weight(child):
             found.append((name, child))
     return found
+
+
+def is_weight(child: Obj) -> bool:
+    """Is it a parameter: one of its own, or that of a layer of torch, which others may be tied to?"""
+    if child.parent is None:
+        return child.atom.parameter is not None
+    cls = child.atom.cls
+    of_torch = isinstance(cls, Ext) and cls.qname.startswith("torch.nn.") and cls.qname.rpartition(".")[2] in PARAMETRIC
+    return child.depth == 1 and of_torch and child.item in ("weight", "bias")
 
 
 def descendants(machine: Machine, obj: Obj, name: str = "", depth: int = 0) -> list[tuple[str, Obj]] | None:
@@ -260,7 +269,7 @@ def descendants(machine: Machine, obj: Obj, name: str = "", depth: int = 0) -> l
         return None
     found = [(name, obj)]
     for child, (holder, item) in machine.parents.items():
-        if holder is not obj or child.atom.parameter is not None:
+        if holder is not obj or is_weight(child):
             continue
         if child.atom.kind in ("unknown", "parameter", "opaque") and not machine.libraries.plain_field(child):
             return None
