@@ -72,6 +72,7 @@ ALLOWED = {
     "checks/initialisation/meta_device.py::_is_property": QNAMES,
     "checks/ranks/errors.py::_ways": WORDS,
     "checks/initialisation/initialisation.py::_has_weights": QNAMES,
+    "libraries/torch/sharding/module_tree.py::is_weight": QNAMES,
     "checks/initialisation/initialisation.py::StaticEmptied._buffers": PATHS,
     "checks/initialisation/initialisation.py::StaticEmptied._kept_by": WORDS,
     "checks/migration/fsdp1_tests.py::_works_on": QNAMES,

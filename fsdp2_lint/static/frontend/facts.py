@@ -219,6 +219,8 @@ def walked(tree: ast.AST) -> list[ast.AST]:
 
 
 _BINDING = frozenset({ast.ImportFrom, ast.keyword, ast.Call, ast.Assign, ast.AnnAssign})
+_COLLECTS = frozenset("dict list tuple set frozenset OrderedDict MappingProxyType".split())
+_TABLES = (ast.Dict, ast.List, ast.Tuple, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp, ast.GeneratorExp)
 _PUTS = frozenset({"append", "add", "setdefault", "insert", "appendleft"})
 
 
@@ -240,17 +242,20 @@ def _bound(code: Iterable[ast.AST]) -> Bound:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _PUTS:
             for put in node.args:
                 found.setdefault(_last(put), set()).add(_last(node.func.value))
-        elif isinstance(node, ast.Assign):
-            names = {_last(target) for target in node.targets} - {""}
-            several = isinstance(node.value, (ast.Dict, ast.List, ast.Tuple))
-            for value in walked(node.value) if several else [node.value]:
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = {_last(target) for target in targets} - {""}
+            for value in walked(node.value) if _holds_several(node.value) else [node.value]:
                 if isinstance(value, (ast.Name, ast.Attribute)):
                     found.setdefault(_last(value), set()).update(names)
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict):
-            for value in node.value.values:
-                if isinstance(value, (ast.Name, ast.Attribute)):
-                    found.setdefault(_last(value), set()).add(_last(node.target))
     return {name: frozenset(others) for name, others in found.items()}
+
+
+def _holds_several(value: ast.AST) -> bool:
+    """A table, written out or made of others: ``{each.name: each for each in (A, B)}``, ``dict(a=A)``."""
+    if isinstance(value, ast.Call):
+        return _last(value.func) in _COLLECTS
+    return isinstance(value, _TABLES)
 
 
 def _last(node: ast.AST) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import NoneType
+from typing import Any
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.events.sharding import MovedWhole
@@ -18,6 +20,7 @@ from ..shared.structure import leaves, size, sized_by, stands_alone
 
 POLICY = "torch.distributed.fsdp.CPUOffloadPolicy"
 GIB = 2**30
+_OF_GPUS = frozenset({"nccl", "cuda:nccl"})
 MOST_LAYERS = 1000  # more blocks has no model
 BYTES = 4  # of a parameter as modules are built
 
@@ -41,12 +44,14 @@ class StaticOffload:
             return unknown("where the process group is made was not seen")
         if not self._clipped():
             return unknown("no clipping of gradients that lie on the CPU was seen")
-        for step in made:
-            for leaf in self._backends(step):
-                if not isinstance(leaf, Const) or leaf.value is not None and not isinstance(leaf.value, str):
-                    return unknown("the backend of the process group is a setting")
-                if leaf.value is None or set(leaf.value.lower().split(",")) - {"nccl", "cuda:nccl"}:
-                    return self.program.excluded("the process group has a backend for CPU tensors")
+        leaves = [(step, leaf) for step in made for leaf in self._backends(step)]
+        if not all(isinstance(leaf, Const) and isinstance(leaf.value, (str, NoneType)) for _, leaf in leaves):
+            return unknown("the backend of the process group is a setting")
+        gpus_only = [step for step, leaf in leaves if leaf.value and set(leaf.value.lower().split(",")) <= _OF_GPUS]
+        if not gpus_only:
+            return self.program.excluded("the process group has a backend for CPU tensors")
+        if len(gpus_only) < len(leaves):
+            return unknown("which backend the process group has depends on the path")
         return yes(Place(made[0].when, "NCCL"))
 
     def _clipped(self) -> bool:
@@ -57,7 +62,7 @@ class StaticOffload:
             for clip in self.program.trace.of(events.Clipped)
         )
 
-    def _backends(self, step: Step[events.ProcessGroup]) -> list[object]:
+    def _backends(self, step: Step[events.ProcessGroup]) -> list[Any]:
         with self.program.machine.on_path(self.path):
             given = step.what.backend if step.what.backend is not None else Const(None)
             return [leaf for _, leaf in self.program.machine.alternatives(given)]

@@ -86,6 +86,12 @@ def make_dict(machine: Machine, call: Call) -> Value:
     return made
 
 
+@external("types.MappingProxyType")
+def read_only(machine: Machine, call: Call) -> Value:
+    """A view of the dict itself: what is written to that shows, and nothing is written to the view."""
+    return call.arg(0, "mapping") or unknown("a mapping")
+
+
 def _stands_for_many(machine: Machine, value: Value) -> bool:
     """Is it each element of a list? Then a loop over them adds more than one."""
     if not isinstance(value, Obj):
