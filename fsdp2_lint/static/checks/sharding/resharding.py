@@ -13,6 +13,7 @@ from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.relations import Relation
 from ...domain.values import Cond, Const, GuardedUnion, Obj, Value
 from ..shared.program import Program, Subject
+from ..shared.structure import stands_alone
 
 
 def given(step: Step[events.Sharded], keyword: str) -> list[tuple[PathCondition, Value | None]]:
@@ -54,6 +55,8 @@ class StaticResharding(Subject):
             elif not all(kept):
                 return self._resharded(step)
         whole = next((step for step in self.steps if self._is_whole(step)), None)
+        if whole is not None and whole.what.looped and not stands_alone(self.obj):
+            return unknown(f"whether {self.label} is a model or one of its blocks is not known")
         # once the model itself is sharded, nothing can shard its parts any more
         if why := may or self.program.escaped(self.obj, before=whole) or self._freed():
             return unknown(why)
