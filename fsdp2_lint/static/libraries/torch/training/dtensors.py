@@ -32,7 +32,9 @@ _ELEMENTWISE = frozenset(
     reshape mul div add sub gt ge lt le eq ne exp log sign t cpu cuda""".split()
 )
 _COPIES = frozenset("to detach clone contiguous float half bfloat16 cpu cuda".split())
-_KEPT = frozenset({"detach", "cpu", "cuda"})  # what leaves a partial value partial
+# What leaves a partial value partial (``clone`` does not),
+_KEPT = frozenset("detach cpu cuda contiguous view reshape flatten squeeze unsqueeze".split())
+_CASTS = frozenset("to type float double half bfloat16".split())  # and what does so to all but norms.
 _STACKED = "stacked "
 
 
@@ -51,12 +53,13 @@ def tensor_method(machine: Machine, leaf: ParamV | Computed, name: str, call: Ca
         local_parts.taken(machine, leaf, part, call.node)
         return part
     if how.startswith(_STACKED):
-        kept = how.removeprefix(_STACKED)
-        if _REDUCTIONS.get(name) == kept and not call.all:
-            return Computed(of, kept, leaf.at if isinstance(leaf, Computed) else None)
+        reduced = how.removeprefix(_STACKED)
+        if _REDUCTIONS.get(name) == reduced and not call.all:
+            return Computed(of, reduced, leaf.at if isinstance(leaf, Computed) else None)
         return unknown(f"{name}()")
     if how:
-        return leaf if name in _KEPT else unknown(f"{name}()")
+        kept = name in _KEPT or name in _CASTS and how not in ("norm", "clip")
+        return leaf if kept else unknown(f"{name}()")
     if name in _REDUCTIONS and _whole(name, call.args, call.kwargs):
         return Computed(of, _REDUCTIONS[name], machine.site(call.node))
     if name in _ELEMENTWISE and isinstance(leaf, Computed):
@@ -164,7 +167,8 @@ def arithmetic(op: str, left: Value, right: Value) -> Value:
         other = right if first is left else left
         plain = not isinstance(other, Computed) or not other.how
         return Computed(of, "") if plain and op in "+-*/**" else some_number("arithmetic")
-    if how == "sum" and op in ("*", "/") and isinstance(right, Const):
+    factor = op in ("*", "/") and isinstance(right, Const) or op == "*" and isinstance(left, Const)
+    if how in ("sum", "mean") and factor:
         return first
     if how == "sum" and op in ("+", "-") and isinstance(left, Computed) and isinstance(right, Computed):
         return first if left.how == right.how else some_number("arithmetic")
