@@ -30,6 +30,7 @@ from ...domain.values import (
 )
 from ...frontend.module import Module
 from ..call import Call
+from ..expressions import own_values
 from ..expressions.registries import counted_by_constants, counters
 from ..frames import Diverges
 from ..machine import L
@@ -259,6 +260,8 @@ class Targets(Havoc[L]):
             for _, leaf in self.alternatives(old):
                 if isinstance(leaf, ParamV):
                     self.libraries.overwritten(leaf, node)
+            if self.owned and own_values.first(self, [added]) is not None:  # else what is counted there stays open
+                self.assign(target, self.binary(node.op[:-1], old, added))
             return
         for _, leaf in self.alternatives(old):
             if isinstance(leaf, ParamV):
