@@ -141,15 +141,20 @@ def to_empty(machine: Machine, obj: Obj, call: Call) -> Value:
     touch(machine, call.node, device)
     if device != Const("meta"):
         machine.libraries.blank.atoms.add(machine.libraries.address(obj)[0])
-        machine.emit(events.Emptied(to=_kind(machine, device)), call.node, obj)
+        for path, kind in _kinds(machine, device):
+            with machine.on_path(path):
+                machine.emit(events.Emptied(to=kind), call.node, obj)
     return obj
 
 
-def _kind(machine: Machine, device: Value | None) -> str:
-    """Of which kind a device is on all paths; empty where that is not known."""
-    leaves = [leaf for _, leaf in machine.alternatives(device)] if device is not None else []
-    kinds = {"cpu" if device_of(leaf) == Const("cpu") else device_kind(machine, leaf) for leaf in leaves}
-    return kinds.pop() if len(kinds) == 1 else ""
+def _kinds(machine: Machine, device: Value | None) -> list[tuple[PathCondition, str]]:
+    """Of which kind a device is, on each path where it is another one; empty where that is not known."""
+    found: list[tuple[PathCondition, str]] = []
+    for guard, leaf in machine.alternatives(device) if device is not None else ():
+        if (path := machine.guard.join(guard)) is not None:
+            found.append((path, "cpu" if device_of(leaf) == Const("cpu") else device_kind(machine, leaf)))
+    kinds = {kind for _, kind in found}
+    return found if len(kinds) > 1 else [(machine.guard, kinds.pop() if kinds else "")]
 
 
 @method("register_buffer")
