@@ -74,3 +74,17 @@ def test_a_layer_at_a_time(body: str) -> None:
 @pytest.mark.parametrize("body", TOGETHER)
 def test_all_layers_before_the_first_is_sharded(body: str) -> None:
     assert said(textwrap.dedent(body) + "fully_shard(model)\n", "meta" if "to_empty" in body else "cpu")
+
+
+ONE = """
+assert int(os.environ["WORLD_SIZE"]) == {ranks}
+model.{move}
+for layer in model.layers:
+    fully_shard(layer)
+"""
+
+
+@pytest.mark.parametrize("move", ["to('cuda')", "to_empty(device='cuda')"])
+def test_a_job_of_one_rank_keeps_all_of_it(move: str) -> None:
+    device = "meta" if "to_empty" in move else "cpu"
+    assert not said(ONE.format(ranks=1, move=move), device) and said(ONE.format(ranks=8, move=move), device)

@@ -15,6 +15,7 @@ from ...domain.path_conditions import PathCondition
 from ...domain.relations import Relation
 from ...domain.says import Says
 from ...domain.values import Const, Ext, Obj, is_each
+from ...libraries.torch.ranks.rank import alone
 from ..shared.program import OfStep, Program
 from ..shared.structure import leaves, size, sized_by, stands_alone
 
@@ -96,7 +97,7 @@ class StaticPlacement(OfStep[events.Sharded]):
         if self.step.what.looped and not stands_alone(self.obj):
             return unknown(f"whether {self.label} is a model or one of its blocks is not known")
         for moved in self.program.trace.of(events.Moved, before=self.step):
-            same = self._moves(moved, self.obj)
+            same = self._moves(moved, self.obj) and not self._alone(moved)
             if same and moved.what.to == events.SOMEWHERE:
                 return unknown(f"on which devices {moved.when.at} puts {self.label} is not known")
             if same and moved.what.to == "cuda" and not self._moved_back(moved):
@@ -127,13 +128,17 @@ class StaticPlacement(OfStep[events.Sharded]):
             loop in self.program.loops(self.step) for loop in self.program.loops(moved)[-1:]
         )
 
+    def _alone(self, moved: AnyStep) -> bool:
+        """Does it happen where the job has one rank, which keeps all of the model anyway?"""
+        return alone(self.program.machine, moved.guard)
+
     def _is_module(self, subject: Obj) -> bool:
         return self.program.relation(subject, self.obj) is Relation.SAME or bool(subject.atom.module)
 
     def _filled_on_gpu(self) -> Answer[MovedWhole]:
         """Does it get its memory on the GPU? Unknown where tensors that a load brings take the place of its own."""
         for emptied in self.program.trace.of(events.Emptied, before=self.step):
-            if self.program.relation(emptied.subject, self.obj) is not Relation.SAME:
+            if self.program.relation(emptied.subject, self.obj) is not Relation.SAME or self._alone(emptied):
                 continue
             if not emptied.what.to:
                 return unknown(f"on which device {emptied.when.at} puts {self.label} is not known")
@@ -150,9 +155,13 @@ class StaticPlacement(OfStep[events.Sharded]):
         """Are all its layers moved, one by one, before any of them is sharded?"""
         there = ("cuda", events.SOMEWHERE)
         placed = self.program.trace.of(events.Moved, events.Emptied, before=self.step)
-        moves = [step for step in placed if step.what.to in there and not self._one_by_one(step)]
         parts = (Relation.INSIDE, Relation.MAY)
-        moves = [step for step in moves if self.program.relation(step.subject, self.obj) in parts]
+        moves = [
+            step
+            for step in placed
+            if step.what.to in there and self.program.relation(step.subject, self.obj) in parts
+            if not self._one_by_one(step) and not self._alone(step)
+        ]
         layers = [layer for _, layer in leaves(self.program.machine, self.obj)]
         if not moves or not layers:
             return self.program.nothing(self.obj, events.Moved, before=self.step)
