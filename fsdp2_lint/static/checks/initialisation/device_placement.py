@@ -138,12 +138,13 @@ class StaticPlacement(OfStep[events.Sharded]):
     def _filled_on_gpu(self) -> Answer[MovedWhole]:
         """Does it get its memory on the GPU? Unknown where tensors that a load brings take the place of its own."""
         for emptied in self.program.trace.of(events.Emptied, before=self.step):
-            if self.program.relation(emptied.subject, self.obj) is not Relation.SAME or self._alone(emptied):
+            if emptied.subject is None or not self._moves(emptied, self.obj) or self._alone(emptied):
                 continue
             if not emptied.what.to:
                 return unknown(f"on which device {emptied.when.at} puts {self.label} is not known")
             if emptied.what.to == "cuda":
-                return yes(MovedWhole(emptied.when, "all of it gets memory on the GPU here", self.label))
+                model = self.program.label(self._called(emptied.subject))
+                return yes(MovedWhole(emptied.when, "all of it gets memory on the GPU here", model))
         for load in self.program.trace.of(events.Loaded, before=self.step):
             if load.what.assign and self.program.touches(load.subject, self.obj):
                 return unknown(
