@@ -7,7 +7,7 @@ from astroid import nodes
 from ....domain import events
 from ....domain.choices import options
 from ....domain.store import Items
-from ....domain.values import NONE, AbstractObject, ListV, Obj, Params, ParamV, Value, unknown
+from ....domain.values import NONE, AbstractObject, Const, ListV, Obj, Params, ParamV, Value, unknown
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import external, method
@@ -43,14 +43,26 @@ def collective(machine: Machine, call: Call) -> Value:
             if isinstance(leaf, ListV):
                 held = machine.items(leaf)
                 items = tuple(
-                    (path, received.setdefault(position, unknown(f"what {name}() received")))
-                    for position, (path, _) in enumerate(held.items)
+                    (path, received.setdefault(position, _received(machine, name, sent)))
+                    for position, (path, sent) in enumerate(held.items)
                 )
                 machine.store.put(leaf.id, Items(items, held.exact, held.open_why))
     made = unknown(f"{name}()")
     if name == "new_group":
         made.atom.know(Group(whole=call.arg(0, "ranks") in (None, NONE)))
     return made
+
+
+def _received(machine: Machine, name: str, sent: Value) -> Obj:
+    """Data that was pickled has no part in any model. What is asked of it is open, unless it is always one constant."""
+    found = unknown(f"what {name}() received")
+    possible = {
+        leaf
+        for path, leaf in machine.alternatives(sent)
+        if leaf != NONE or not path.literals or not all(machine.about_rank(formula) for formula, _ in path.literals)
+    }  # what is there on ranks that send nothing does not count
+    found.atom.apart = len(possible) > 1 or not all(isinstance(leaf, Const) for leaf in possible)
+    return found
 
 
 def _in_place(call: Call) -> bool:
