@@ -16,9 +16,9 @@ RUFF = shutil.which("ruff", path=str(Path(sys.executable).parent)) or shutil.whi
 
 
 def cpu_seconds(*commands: tuple[str, ...]) -> list[float]:
-    """CPU time of each process: the least of three runs in turns, since noise only adds and comes in waves."""
+    """CPU time of each process: the least of five runs in turns, since noise only adds and comes in waves."""
     times: list[list[float]] = [[] for _ in commands]
-    for _ in range(3):
+    for _ in range(5):
         for seen, command in zip(times, commands):
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             subprocess.run(command, cwd=ROOT, capture_output=True, timeout=120, check=True)
