@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from astroid import nodes
 
@@ -13,14 +12,12 @@ from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.store import KNOWN_KEYS, Entries, Items
 from ...domain.values import (
     BELOW,
-    BELOW_ANYHOW,
     EACH,
     NONE,
     PICK,
     SLICE,
     SOME,
     ClassV,
-    Cond,
     Const,
     DictV,
     Ext,
@@ -40,6 +37,7 @@ from ...domain.values import (
 from ..call import Call
 from ..machine import L
 from . import asked_names, enums, flags, own_values
+from .keys import by_one_part, in_any_order, spelled_out
 from .names import Names
 
 
@@ -121,7 +119,7 @@ class Containers(Names[L]):
 
     def get_item(self, leaf: Value, key: Value, node: nodes.NodeNG) -> Value:
         """``leaf[key]``, by what it is."""
-        if isinstance(key := _spelled_out(key), GuardedUnion):
+        if isinstance(key := spelled_out(key), GuardedUnion):
             return self.over(key, lambda one: self.get_item(leaf, one, node))
         if isinstance(leaf, TupleV) and isinstance(key, Const) and isinstance(key.value, int):
             there = -len(leaf.items) <= key.value < len(leaf.items)
@@ -187,11 +185,11 @@ class Containers(Names[L]):
 
     def dict_item(self, leaf: DictV, key: Value, default: Value | None = None) -> Value:
         """The value under a key; a choice of all where the key is not known."""
-        if isinstance(key := _spelled_out(key), GuardedUnion):
+        if isinstance(key := spelled_out(key), GuardedUnion):
             return self.over(key, lambda one: self.dict_item(leaf, one, default))
         held = self.entries(leaf)
         if isinstance(key, TupleV) and key.items:
-            held, key = _by_one_part(held, key)
+            held, key = by_one_part(held, key)
         if isinstance(key, KNOWN_KEYS):
             possible = [
                 (path, value) for name, path, value in held.entries if name == key and self.guard.compatible(path)
@@ -206,7 +204,7 @@ class Containers(Names[L]):
             mapping = held.copied()
             if mapping is not None and isinstance(key, Const) and default in (None, NONE):
                 return mapping.child(f"[{key.value!r}]")
-        values = [(path, _in_any_order(value)) for _, path, value in held.entries]
+        values = [(path, in_any_order(value)) for _, path, value in held.entries]
         if not values:
             return default if default and not held.open_why else unknown("an item of a dict", kind="opaque")
         if isinstance(key, Obj) and key.item == EACH and not held.open_why:
@@ -268,7 +266,7 @@ class Containers(Names[L]):
                 formula = self.equal(key, name)  # ``table[type(module)]``
             taken = (TRUE.add(formula) or TRUE).join(path)
             if taken is not None:
-                found.append((taken, _in_any_order(value)))
+                found.append((taken, in_any_order(value)))
             rest = rest.add(formula, False) or rest
         if held.open_why or len(held.entries) > most:
             found.append((rest, unknown("an item of a dict", kind="opaque")))
@@ -277,45 +275,3 @@ class Containers(Names[L]):
         elif table and rest.literals:  # any other key raises
             self.guard = self.checked_path(self.guard, self.guard.add(rest.formula, False))
         return choose(found)
-
-
-def _by_one_part(held: Entries, key: TupleV) -> tuple[Entries, Value]:
-    """A key of several parts, of which one is not known: the entries that agree in all others, by that one."""
-    rows = [row for row in held.entries if not _differ(row[0], key)]
-    found = replace(held, entries=tuple(rows))
-    asked = [at for at, part in enumerate(key.items) if not isinstance(part, KNOWN_KEYS)] or [len(key.items) - 1]
-    parts = [name.items[asked[0]] if isinstance(name, TupleV) else name for name, _, _ in rows]
-    if len(asked) > 1 or not all(isinstance(name, TupleV) and _is_known(name) for name, _, _ in rows):
-        return found, key
-    return replace(found, entries=tuple((part, path, value) for part, (_, path, value) in zip(parts, rows))), (
-        key.items[asked[0]]
-    )
-
-
-def _differ(name: Value, key: TupleV) -> bool:
-    """Is the key of an entry surely another one?"""
-    if not isinstance(name, TupleV):
-        return isinstance(name, KNOWN_KEYS)
-    return len(name.items) != len(key.items) or any(
-        isinstance(mine, KNOWN_KEYS) and isinstance(other, KNOWN_KEYS) and mine != other
-        for mine, other in zip(name.items, key.items)
-    )
-
-
-def _is_known(key: TupleV) -> bool:
-    return all(isinstance(part, KNOWN_KEYS) for part in key.items)
-
-
-def _spelled_out(key: Value) -> Value:
-    """``table[world > 1]``: a condition as the constant that it is, each on its path."""
-    if not isinstance(key, Cond):
-        return key
-    sides = [(TRUE.add(key.formula, truth), Const(truth)) for truth in (False, True)]
-    return choose([(path, side) for path, side in sides if path is not None])
-
-
-def _in_any_order(value: Value) -> Value:
-    """What names choose comes in the order of the names, not in that in which it was put under them."""
-    if isinstance(value, Obj) and value.item == BELOW and value.parent is not None:
-        return value.parent.child(BELOW_ANYHOW)
-    return value
