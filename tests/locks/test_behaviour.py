@@ -34,6 +34,7 @@ def written(out: Path, names: list[str], *, seed: str, at: Path) -> dict[str, st
     return {path.relative_to(out).as_posix(): path.read_text(encoding="utf-8") for path in out.rglob("*.txt")}
 
 
+@pytest.mark.slow  # several processes, each over many programs
 def test_hash_seed_working_folder_and_order(tmp_path: Path) -> None:
     names = [case.name for case in SOME]
     first = written(tmp_path / "first", names, seed="0", at=REPOSITORY)

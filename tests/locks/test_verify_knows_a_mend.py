@@ -46,6 +46,7 @@ def share(results: list[bool | None]) -> float:
     return sum(known) / len(known)
 
 
+@pytest.mark.slow  # a whole check before and after each fault
 def test_faults_of_a_sample_are_fixed_when_they_are_taken_back(tmp_path: Path) -> None:
     results = [taken_back(project, recipe, tmp_path / project.name) for project, recipe in PLANTED[::STEP]]
     assert len(results) > 15 and share(results) >= 0.9

@@ -27,9 +27,8 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if "four" in name else [pytest.mark.slow]) for name in FAULTS]
-)
+@pytest.mark.slow  # each plays a job of several meshes once per axis
+@pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_of_ranks_at_one_place_of_an_axis_is_found(name: str, tmp_path: Path) -> None:
     sizes, old, new, code, line = FAULTS[name]
     text = TRAINING.replace(MESH, f'init_device_mesh("cuda", {sizes}, mesh_dim_names=("replicate", "shard"))')

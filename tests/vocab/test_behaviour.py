@@ -47,6 +47,7 @@ SOURCES = [
 ]
 
 
+@pytest.mark.slow  # it reads all of our own sources
 def test_nobody_compares_versions_by_hand() -> None:
     """They ask fsdp2_lint.vocab.behaviour."""
     found = []
