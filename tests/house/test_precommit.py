@@ -250,6 +250,7 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], list[str]]:
     return check
 
 
+@pytest.mark.slow  # pre-commit installs the hook
 def test_a_fault_is_stopped_at_the_commit(repository: Repository, followed: Callable[[Path], list[str]]) -> None:
     repository.install(of_this_checkout(shown_in_the_readme()))
     passed, said = repository.commit(".")

@@ -53,6 +53,7 @@ dist.barrier()
 """
 
 
+@pytest.mark.slow  # the ranks wait until somebody says so
 @pytest.mark.parametrize(
     ("program", "code", "text"),
     [(LATE_GUARD, "FSDP801", "    model(batch(9))"), (LATE_LOOP, "FSDP804", "    loss = model(")],

@@ -129,6 +129,7 @@ def said(job: Job) -> list[str]:
     return [line for rank in (0, 1) for line in job.output(rank).splitlines() if line.startswith("fsdp2-lint:")]
 
 
+@pytest.mark.slow  # each is held up for as long as its rank stands still
 @pytest.mark.parametrize("name", HELD_UP)
 def test_said_at_once_and_a_note_in_the_end(tmp_path: Path, name: str) -> None:
     program, text, words = HELD_UP[name]
