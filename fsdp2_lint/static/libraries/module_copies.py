@@ -41,14 +41,20 @@ def copied_module(machine: Machine, module: Obj, node: nodes.NodeNG) -> Obj | No
 
 def _tree(machine: Machine, module: Obj) -> dict[AbstractObject, None]:
     """The objects that a module is made of."""
+    owners: dict[AbstractObject, list[Obj]] = {}
+    for owner in machine.store.fields:
+        owners.setdefault(owner.atom, []).append(owner)
+    parts: dict[AbstractObject, list[Value]] = {}
+    for child, (holder, _) in machine.parents.items():
+        parts.setdefault(holder.atom, []).append(child)
     found, pending = {module.atom: None}, [module.atom]
     while pending:
         at = pending.pop()
-        owners = [owner for owner in machine.store.fields if owner.atom is at]
-        held = [machine.store.get((owner, name)) for owner in owners for name in machine.store.fields[owner]]
+        held = [
+            machine.store.get((owner, name)) for owner in owners.get(at, ()) for name in machine.store.fields[owner]
+        ]
         below = [leaf for value in held if value is not None for leaf in machine.inside(value)]
-        below += [child for child, (holder, _) in machine.parents.items() if holder.atom is at]
-        for leaf in below:
+        for leaf in (*below, *parts.get(at, ())):
             if isinstance(leaf, Obj) and leaf.atom not in found and machine.libraries.could_be_module(leaf):
                 found[leaf.atom] = None
                 pending.append(leaf.atom)
