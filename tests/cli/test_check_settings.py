@@ -147,6 +147,7 @@ def precommit(folder: Path, *files: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment, timeout=60)
 
 
+@pytest.mark.slow
 def test_as_pre_commit_calls_it(tmp_path: Path) -> None:
     late = "from torch.distributed._composable.fsdp import fully_shard\n"
     for name in ("train.py", "legacy/old.py", "build/made.py", "sub/project/inner.py"):

@@ -73,6 +73,7 @@ def test_short_runs_logs_and_quiet_ones_say_nothing(
     assert said(Terminal(), 5.0) == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")
 def test_on_a_real_terminal_findings_are_whole() -> None:
     try:

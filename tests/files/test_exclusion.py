@@ -186,6 +186,7 @@ LINES = st.lists(
 _AS_FOLDERS = re.compile(r"!?[^*?\[\\]*[^*?\[\\/!]\*\*+( |/|\Z)")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 @settings(max_examples=80, deadline=None)
 @given(LINES, LINES)

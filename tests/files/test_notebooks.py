@@ -164,6 +164,7 @@ def test_what_is_no_notebook_is_said(tmp_path: Path, data: bytes) -> None:
     assert lint([str(tmp_path)]).failures == [], "one that says nothing of FSDP2 is nobody's concern"
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from(["code", "markdown", "raw"]), st.text(max_size=30)), max_size=6))
 def test_every_row_leads_back_to_its_cell(cells: list[tuple[str, str]]) -> None:
     data = json.dumps({"cells": [{"cell_type": kind, "source": text} for kind, text in cells]}).encode()

@@ -277,6 +277,7 @@ def test_what_has_nothing_to_do_with_it_is_not_waited_for(repository: Repository
     assert passed and "no files to check" in said, said
 
 
+@pytest.mark.slow
 def test_the_hook_for_changed_files_leaves_others_alone(repository: Repository) -> None:
     repository.install(of_this_checkout({"repos": [{"hooks": [{"id": "fsdp2-lint-files"}]}]}))
     fault = FAULTS["in a caller of the helper"]

@@ -159,7 +159,7 @@ def troubles(
     return wrong
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("first", range(0, FIRST, PART))
 def test_a_hostile_tree_breaks_nothing(
     first: int, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

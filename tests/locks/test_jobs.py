@@ -49,6 +49,7 @@ def forked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return given
 
 
+@pytest.mark.slow
 def test_the_same_by_one_and_by_many(forked: list[int], tmp_path: Path) -> None:
     alone = said(1)
     assert not forked and alone.findings and alone.problems

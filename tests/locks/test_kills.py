@@ -123,6 +123,7 @@ def killed(action: Action, folder: Path) -> Iterator[int]:
     raise AssertionError("it never comes to its end")
 
 
+@pytest.mark.slow
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("name", ACTIONS)
 def test_each_file_is_the_old_one_or_the_new_one(

@@ -112,6 +112,7 @@ def test_a_finding_that_moves_is_seen() -> None:
     assert [each[:5] for each in told] == ["lost:", "new: "]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edit", EDITS)
 def test_each_edit_finds_a_place_in_most_programs(edit: str) -> None:
     programs = sample(ALL, 0.02)

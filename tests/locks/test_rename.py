@@ -94,6 +94,7 @@ def test_what_somebody_looks_up_by_its_name_is_left_alone() -> None:
     assert not names.keys() & {"train_one", "rate_of"}
 
 
+@pytest.mark.slow
 def test_most_names_of_most_programs_are_renamed() -> None:
     """Else the lock would hold nothing."""
     for program in SAMPLE:

@@ -71,6 +71,7 @@ def test_long_words_are_cut_and_the_way_out_stays(story: Finding, part: str) -> 
     assert " | fix: " in line and line.endswith(" | explain: fsdp2-lint explain FSDP601")
 
 
+@pytest.mark.slow
 @given(any_findings)
 def test_anything_is_one_bounded_line(found: list[Finding]) -> None:
     lines = agent(*found)

@@ -183,6 +183,7 @@ def locations(part: Any) -> Iterator[dict[str, Any]]:
             yield from locations(each)
 
 
+@pytest.mark.slow
 @given(any_findings)
 def test_any_finding_is_valid(found: list[Finding]) -> None:
     run = sarif(*found)

@@ -59,6 +59,7 @@ def peak(make: Callable[[], nn.Module], blocks: bool, options: dict[str, Any], o
             return memory.profile().peak.held.total
 
 
+@pytest.mark.slow
 @pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("make", "blocks", "options"),

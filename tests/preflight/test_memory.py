@@ -223,6 +223,7 @@ def decoder_step(model: nn.Module) -> torch.Tensor:
     return F.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
 
 
+@pytest.mark.slow
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("fake", [False, True])
 def test_a_decoder(fake: bool) -> None:

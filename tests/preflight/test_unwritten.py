@@ -51,6 +51,7 @@ def test_a_part_that_nothing_writes(tmp_path: Path) -> None:
     assert found(tmp_path, INIT) == ["FSDP201"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rest",
     [

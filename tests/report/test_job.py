@@ -362,6 +362,7 @@ def test_a_rule_that_breaks_over_facts(tmp_path: Path) -> None:
     assert report.notes == ["a check broke down in FSDP203: 'mesh' (please report it)"]
 
 
+@pytest.mark.slow
 def test_512_ranks(tmp_path: Path) -> None:
     names = [f"layers.{number}" for number in range(32)]
     for rank in range(512):

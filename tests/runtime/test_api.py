@@ -576,12 +576,14 @@ def half_failed() -> CheckedRun:
     return run_checked(fixture_work, True, 1, timeout=60)
 
 
+@pytest.mark.slow
 def test_run_checked_with_a_failure(half_failed: CheckedRun) -> None:
     assert half_failed.results[1] is None and half_failed.errors[1].endswith("OSError: no data\n")
     with pytest.raises(AssertionError, match="rank 1 failed:\nTraceback"):
         half_failed.assert_clean()
 
 
+@pytest.mark.slow
 def test_run_checked_keeps_the_rank_that_did_not_fail(half_failed: CheckedRun) -> None:
     assert half_failed.results[0] == 0 and list(half_failed.errors) == [1]
 

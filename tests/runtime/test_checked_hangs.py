@@ -94,6 +94,7 @@ def test_a_collective_of_one_rank() -> None:
     assert found(run_checked(one_more)) == [("FSDP801", "dist.barrier()")]
 
 
+@pytest.mark.slow
 def test_a_rank_that_keeps_the_other_waiting() -> None:
     run = run_checked(late, stall_after=1.0)
     ((code, line),) = found(run)

@@ -90,6 +90,7 @@ dcp.save(model.state_dict(), checkpoint_id="saved")
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_nothing_is_reported(name: str, tmp_path: Path) -> None:
     nothing_is_reported(PROGRAMS[name], tmp_path)

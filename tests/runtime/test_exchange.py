@@ -263,6 +263,7 @@ OTHER_PLANS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.torchrun
 def test_plans_that_differ_are_said_once(tmp_path: Path) -> None:
     """By a rank that differs, before torch fails; the report then says it of all ranks."""

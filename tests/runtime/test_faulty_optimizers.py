@@ -182,6 +182,7 @@ optimizer = Scaled(model.parameters())  # expect: FSDP608
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_each_fault_is_told_once(name: str, tmp_path: Path) -> None:
     each_fault_is_told_once(PROGRAMS[name], tmp_path)

@@ -76,6 +76,7 @@ for step in range(4):
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_each_fault_is_told_once(name: str, tmp_path: Path) -> None:
     each_fault_is_told_once(PROGRAMS[name], tmp_path)

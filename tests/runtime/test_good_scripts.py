@@ -145,6 +145,7 @@ def test_no_bit_changes_when_all_steps_are_watched(name: str, results: Results) 
     assert _printed(jobs) == results.bare(name)
 
 
+@pytest.mark.slow
 def test_another_seed_is_noticed(results: Results, tmp_path: Path) -> None:
     other = run_program(GOOD / "plain.py", tmp_path, "--seed", 1)
     assert other.report.exit_code == 0

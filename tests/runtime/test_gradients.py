@@ -32,6 +32,7 @@ def told(program: str, folder: Path) -> list[tuple[str, int]]:
     return [(each.code, each.primary.site.row) for each in job.findings if each.severity.value != "info"]
 
 
+@pytest.mark.slow
 def test_experts_that_divide_by_the_ranks_of_their_own_mesh(tmp_path: Path) -> None:
     program = the_page_with_experts().replace(FACTOR, "").replace('["expert_dp"])', '["expert_dp"])  # expect: FSDP616')
     assert told(program, tmp_path) == expected(program) != []
@@ -169,6 +170,7 @@ SUMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUMS)
 def test_sums_that_nothing_divides(name: str, tmp_path: Path) -> None:
     program = HEAD + SUMMED.format(**{**PLAIN, **SUMS[name]}) + "dist.destroy_process_group()\n"

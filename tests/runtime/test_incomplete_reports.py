@@ -54,6 +54,7 @@ def test_a_rank_that_is_killed_when_it_is_done(tmp_path: Path) -> None:
     assert (exit_zero.code, "No findings" in exit_zero.err) == (0, False)
 
 
+@pytest.mark.slow
 def test_a_report_that_is_read_while_the_job_runs(tmp_path: Path) -> None:
     """As it would look then: the ranks have closed what is watched, and train on."""
     (tmp_path / "train.py").write_text(GOOD)

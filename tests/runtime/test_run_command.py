@@ -105,6 +105,7 @@ def broken_job(tmp_path_factory: pytest.TempPathFactory) -> Done:
     return Done(folder, call(folder, *TORCHRUN, "-m", "fsdp2_lint", "run", "--check", "train.py"))
 
 
+@pytest.mark.slow
 def test_under_torchrun(broken_job: Done) -> None:
     assert broken_job.ran.code == 1
     trained, found = broken_job.ran.out.split("FSDP601", 1)
@@ -151,6 +152,7 @@ def test_check_confirms_what_torchrun_left(broken_job: Done) -> None:
     assert found["location"]["row"] == 35 and ran.code == 1
 
 
+@pytest.mark.slow
 def test_a_report_of_another_program_confirms_nothing(broken_job: Done, tmp_path: Path) -> None:
     """Neither denies it what is true of another program, nor settles it what is unknown there."""
     for name in ("sharded_twice.py", "rank_guarded_collective"):

@@ -72,6 +72,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("save", CASES)
 def test_what_differs_under_one_name(save: str, tmp_path: Path) -> None:
     path = tmp_path / "train.py"

@@ -181,6 +181,7 @@ def test_thirty_checks_at_once(project: Path) -> None:
         assert all("FSDP601" in json.dumps(each) for each in told.values())
 
 
+@pytest.mark.slow
 def test_an_agent_gets_nothing_from_outside(project: Path) -> None:
     with wire("mcp", project) as server:
         told = json.dumps(server.ask("tools/call", name="check", arguments={}))

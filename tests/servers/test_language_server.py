@@ -120,6 +120,7 @@ async def test_only_the_last_of_many_changes_is_checked(project: Path) -> None:
         assert {each.version for each in ide.published if each.uri == train.as_uri()} == {5}
 
 
+@pytest.mark.slow
 @scenario
 async def test_quick_fixes(project: Path) -> None:
     model, text = project / "model.py", MODEL.replace(PUBLIC, PRIVATE)
@@ -316,6 +317,7 @@ async def test_the_exit_code_says_whether_it_was_asked_to_stop(project: Path) ->
         assert await ide.server.wait() == 1
 
 
+@pytest.mark.slow
 @scenario
 async def test_the_file_that_was_changed_comes_first(project: Path) -> None:
     """Others are told of by their names, which come before."""
@@ -345,6 +347,7 @@ def over(ide: Editor) -> bool:
     return kinds.count("end") == kinds.count("create")
 
 
+@pytest.mark.slow
 @scenario
 async def test_what_is_followed_is_told_and_on_a_warm_cache_nothing_is(project: Path) -> None:
     train, other = project / "train.py", project / "other.py"

@@ -136,6 +136,7 @@ def git(project: Path, *arguments: str) -> str:
     return ran.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 def test_verify_against_a_revision(project: Path) -> None:
     """Of a folder inside a repository; what is not committed counts as an edit."""
@@ -169,6 +170,7 @@ def test_verify_against_a_revision(project: Path) -> None:
     assert git(project, "status", "--porcelain", "--ignored") == status
 
 
+@pytest.mark.slow
 def test_progress_is_told(project: Path) -> None:
     told: list[str | None] = []
 
@@ -184,6 +186,7 @@ def test_progress_is_told(project: Path) -> None:
     assert told.count("train.py") == 1, "the second check has nothing to follow"
 
 
+@pytest.mark.slow
 def test_an_answer_is_bounded_and_says_what_it_leaves_out(project: Path) -> None:
     late = "from torch.distributed._composable.fsdp import fully_shard\n"
     (project / "many.py").write_text(late * 300)

@@ -110,12 +110,14 @@ def test_both_accept_what_is_right(table: dict[str, Any]) -> None:
     assert accepted(table)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(st.dictionaries(st.sampled_from([*KEYS]), ANY, max_size=3))
 def test_both_judge_any_table_alike(table: dict[str, Any]) -> None:
     accepted(table)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.fixed_dictionaries({}, optional=VALID), st.text(max_size=10).filter(lambda key: key not in KEYS), ANY)
 def test_neither_accepts_a_key_that_does_not_exist(table: dict[str, Any], key: str, value: Any) -> None:

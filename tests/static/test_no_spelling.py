@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -229,6 +230,7 @@ def _is_test(node: ast.AST) -> bool:
     return (getattr(right, "id", "") or getattr(right, "attr", "")) in _TEXTS
 
 
+@cache
 def found() -> dict[str, str]:
     tests = {}
     for path in sorted(STATIC.rglob("*.py")):
@@ -242,6 +244,7 @@ def test_each_test_of_a_text_has_a_reason() -> None:
     assert not unexplained, "ask for the type, the origin or the value, or answer unknown"
 
 
+@pytest.mark.slow
 def test_no_reason_is_left_over() -> None:
     assert set(ALLOWED) <= set(found())
     assert set(ALLOWED.values()) <= REASONS

@@ -115,6 +115,7 @@ fuzz = settings(
 )
 
 
+@pytest.mark.slow
 @fuzz
 @given(lines=st.lists(st.sampled_from(STATEMENTS), max_size=14))
 def test_random_programs(lines: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -122,6 +123,7 @@ def test_random_programs(lines: list[str], tmp_path: Path, capfd: pytest.Capture
     assert check(tmp_path, capfd) == check(tmp_path, capfd)
 
 
+@pytest.mark.slow
 @fuzz
 @given(text=st.sampled_from(GOOD), seed=st.integers(0, 10_000))
 def test_mutilated_programs(text: str, seed: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

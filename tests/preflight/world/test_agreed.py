@@ -94,6 +94,7 @@ DECISIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("decide", "asked"),
     [

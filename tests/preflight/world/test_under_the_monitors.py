@@ -71,6 +71,7 @@ def issued(folder: Path, rank: int = 3) -> list[Any]:
     return sorted((each.ranks, [(one.kind, one.size, one.names) for one in each.issued.values()]) for each in found)
 
 
+@pytest.mark.slow
 def test_tensors_without_values_are_sent_as_those_with_values(tmp_path: Path) -> None:
     """What DTensor only tries out is not counted, and what it sends is."""
     found = []
