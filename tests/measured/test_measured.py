@@ -26,7 +26,7 @@ def test_the_source_does_not_uphold_what_a_job_sees(name: str) -> None:
 
 
 @pytest.mark.torchrun
-@pytest.mark.quick(3)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", [name for name, program in PROGRAMS.items() if "# source" not in program])
 def test_a_job_says_it(name: str, tmp_path: Path) -> None:
     pytest.importorskip("torch")

@@ -132,6 +132,7 @@ optimizer = torch.optim.AdamW([each for each in model.parameters() if each.requi
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_each_fault_is_told_once(name: str, tmp_path: Path) -> None:
     each_fault_is_told_once(PROGRAMS[name], tmp_path)

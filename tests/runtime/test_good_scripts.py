@@ -111,7 +111,7 @@ def _printed(jobs: list[Job]) -> list[list[str]]:
     return [[job.output(rank) for rank in range(len(job.outcomes))] for job in jobs]
 
 
-@pytest.mark.quick(4)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", list(CASES))
 def test_nothing_is_reported(name: str, results: Results) -> None:
     for job, run in zip(results.watched(name), CASES[name], strict=True):

@@ -138,11 +138,13 @@ def test_what_the_job_made_ends_as_without_us(tmp_path: Path) -> None:
     assert call(tmp_path, *TOOL, "run", "--check", "train.py").out == "untied\n"
 
 
+@pytest.mark.slow
 def test_report_of_what_torchrun_left(broken_job: Done) -> None:
     ran = call(broken_job.folder, *TOOL, "report", REPORT)
     assert ran == Ran(1, BROKEN_TEXT, "Found 1 error on 2 ranks in 3 training steps.\n")
 
 
+@pytest.mark.slow
 def test_check_confirms_what_torchrun_left(broken_job: Done) -> None:
     ran = call(broken_job.folder, *TOOL, "check", "--confirm", REPORT, "--output-format", "json", ".")
     (found,) = json.loads(ran.out)

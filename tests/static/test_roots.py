@@ -84,7 +84,7 @@ LONG += "".join(f"        if x > {number}: x = x + {number}\n" for number in ran
 @pytest.mark.parametrize(
     ("other", "helpers"),
     [
-        ("slow(1)", LONG + "    dist.barrier()\n"),
+        pytest.param("slow(1)", LONG + "    dist.barrier()\n", marks=pytest.mark.slow),
         ("wait()", "from mystery_lib import wait\n"),
         ("tools.wait()", "import mystery_lib\ntools = mystery_lib.Tools()\n"),
         ("table['wait']()", "import json\ntable = json.load(open('x'))\n"),

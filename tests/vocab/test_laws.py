@@ -48,7 +48,7 @@ def test_every_rule_judges_some_event() -> None:
     assert judging | comparing == {rule.code for rule in RULES} and len(RULES) >= 40
 
 
-@pytest.mark.quick(20)
+@pytest.mark.quick(12)
 @each_judgement
 @many_examples
 @given(data=st.data())
@@ -61,7 +61,7 @@ def test_nothing_is_found_where_nothing_is_known(rule: Rule, event: type[Event],
         assert trial.words[rule.code] == "unknown"
 
 
-@pytest.mark.quick(20)
+@pytest.mark.quick(12)
 @each_judgement
 @many_examples
 @given(data=st.data())
