@@ -171,6 +171,7 @@ def test_a_report_of_another_program_confirms_nothing(broken_job: Done, tmp_path
     assert settled.err.startswith(f"The report is of train.py in {broken_job.folder}")
 
 
+@pytest.mark.slow
 def test_contract_is_settled_by_its_own_report(broken_job: Done) -> None:
     ran = call(broken_job.folder, *TOOL, "contract", "--confirm", job_folder(broken_job.folder), ".")
     assert "settled by: the job (3 steps, ranks 0-1)" in ran.out
