@@ -14,6 +14,7 @@ from typing import Literal
 from astroid import nodes
 
 from ..files.kinds import is_test
+from ..vocab.declared import record
 from ..vocab.rule import ProgramKey
 from .budget import BUDGET
 from .frontend.definitions import (
@@ -39,7 +40,7 @@ def where(node: nodes.NodeNG) -> Where:
     return node.root().file, node.lineno, "" if isinstance(node, nodes.Module) else getattr(node, "name", "")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Entry:
     kind: str  # "script", "function" or "class"
     name: str

@@ -10,6 +10,7 @@ from functools import partial
 
 from ..errors import debugging, in_words
 from ..vocab.answers import CannotTell
+from ..vocab.declared import record
 from ..vocab.finding import Site
 from ..vocab.rule import Dispatcher, ModelKey, Rule, Verdict, for_target
 from ..vocab.target import NEWEST
@@ -84,7 +85,7 @@ class Clock:
             raise TooBusy(f"it took more than {BUDGET.seconds} s of CPU time, so nothing is said of it")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Limits:
     """Of steps, in all and before anything is sharded."""
 

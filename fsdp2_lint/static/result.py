@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ..files.syntax import Problem
+from ..vocab.declared import record
 from ..vocab.finding import Finding, Label, Seen, Site
 from ..vocab.rule import Rule
 from ..vocab.target import Version
@@ -38,7 +39,7 @@ class Request:
     within: Surroundings | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RuleVerdict:
     code: str
     word: Literal["violated", "upheld", "unknown"]
@@ -47,7 +48,7 @@ class RuleVerdict:
     settled_by: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelVerdicts:
     """``site`` is where the model is built, or sharded first if that is not seen; ``judged`` are all places at which
     something was asked of it, those where it is sharded among them."""
@@ -58,7 +59,7 @@ class ModelVerdicts:
     judged: frozenset[tuple[str, int]] = frozenset()  # paths and rows
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProgramVerdicts:
     """What belongs to no single model, of a script, of code that no script was seen to call, or of a file's text.
 

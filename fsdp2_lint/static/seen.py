@@ -9,11 +9,12 @@ from __future__ import annotations
 from ast import Module as SyntaxTree
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from astroid import nodes
 
 from ..files.functions import in_tree
+from ..vocab.declared import record
 from ..vocab.finding import Finding, Seen, Site
 from ..vocab.rule import ModelKey, ProgramKey, Verdict
 from ..vocab.target import Version
@@ -23,7 +24,7 @@ Key = tuple[str, str, int]
 _WORST = ("violated", "unknown", "upheld")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Extent:
     """How far one program was followed: the calls that were not, and the functions that were."""
 

@@ -9,11 +9,8 @@ from __future__ import annotations
 import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import islice
-from multiprocessing import get_context
 
 from ..errors import in_words
 from ..vocab.rule import Rule
@@ -120,6 +117,11 @@ class Workers:
 
     def _at_once(self, tasks: Sequence[Task]) -> list[Sighting]:
         """In the order of the tasks, up to the first that a killed process took with it: those are followed here."""
+        # Here, since most checks need no further process and these modules take as long to import as a small program.
+        from concurrent.futures import ProcessPoolExecutor
+        from concurrent.futures.process import BrokenProcessPool
+        from multiprocessing import get_context
+
         _tasks[:] = [partial(self._see, *task) for task in tasks]
         found: list[Sighting] = []
         with warnings.catch_warnings():

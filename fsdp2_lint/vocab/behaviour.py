@@ -6,12 +6,11 @@ analysis judges for the torch that the program is to run on, the runtime monitor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from .declared import record
 from .target import Version, in_digits, in_words
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Behaviour:
     """``since``: the first version that does it; None: the oldest known does. ``until``: the first that does not do it
     any more; None: the newest known does. ``source`` is where the two are known from: a thread, or the sources of the

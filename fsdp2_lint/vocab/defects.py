@@ -6,13 +6,12 @@ has is left out, and so is what nobody knows the end of. FSDP910 says which thes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from .behaviour import Behaviour
+from .declared import record
 from .target import Version, in_words
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Defect:
     """``behaviour``: what torch does wrong, as the continuation of its name. ``remedy``: what the program can do."""
 

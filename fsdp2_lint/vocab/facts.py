@@ -7,12 +7,13 @@ has the facts of several ranks puts those of one kind and one key before the rul
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from .declared import record
 from .finding import Moment, Site
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fact:
     """One statement of one rank.
 

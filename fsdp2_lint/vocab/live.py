@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from .answers import Answer, Many
 from .behaviour import Behaviour
+from .declared import record
 from .finding import Moment, Place, Site
 from .objects import Model, Named, Process, Unit
 
 FORWARD, UNSHARD, KEEPS = "this forward", "unshard()", "set_reshard_after_backward(False)"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Leftover:
     """A group that was gathered at ``gathered`` and still was when ``stepped`` changed its shards.
 
@@ -26,7 +26,7 @@ class Leftover:
     by: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stray:
     """A parameter that is not the DTensor that was planned at ``made``. ``put``: where it was set, if known."""
 
@@ -36,7 +36,7 @@ class Stray:
     put: Moment | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Memory:
     """What one rank holds of a model, in bytes: parameters, gradients and optimizer states.
 

@@ -7,14 +7,14 @@ using an unknown answer abstains (see :mod:`fsdp2_lint.vocab.answers`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from .answers import Answer, Many
+from .declared import record
 from .finding import Fix, Moment, Place, Site
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stale:
     """An optimizer read parameters at ``read`` that ``replaced`` took away or will take away.
 
@@ -109,7 +109,7 @@ class Optimizer(Labelled, Protocol):
         """Does it fail on sharded parameters? yes: Place where they were sharded, and what it does, in words."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Shards:
     """A part of what is written that holds only this rank's shard, in words; and where that was read, if elsewhere."""
 

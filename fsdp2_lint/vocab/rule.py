@@ -9,6 +9,7 @@ from types import FunctionType
 from typing import ClassVar, Literal
 
 from .answers import CannotTell, Used, in_words, listening
+from .declared import record
 from .events.base import Event
 from .facts import Facts
 from .finding import Finding, Fix, Moment, Place, Severity, Site, part, story
@@ -131,7 +132,7 @@ def for_target(rules: Iterable[Rule], target: Version) -> list[Rule]:
     return [type(each)(target) for each in rules]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelKey:
     """A model in the verdict table: what it is, and where it is made or first sharded."""
 
@@ -139,7 +140,7 @@ class ModelKey:
     site: Site
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProgramKey:
     """What belongs to no model stands under what was followed: a script, or code that no script was seen to call.
 

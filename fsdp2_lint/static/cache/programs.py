@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 
 from ...files.digests import digest
+from ...vocab.declared import record
 from ...vocab.finding import Finding, Site
 from ...vocab.rule import ModelKey, ProgramKey, Verdict
 from ..entries import Entry
@@ -17,7 +18,7 @@ from .stamp import stamp
 from .store import Store
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sighting:
     """What was seen of a program, and what was asked of the project for it.
 
@@ -30,7 +31,7 @@ class Sighting:
     defects: list[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Words:
     """A verdict, with its subject by kind."""
 
@@ -44,7 +45,7 @@ class _Words:
     through: frozenset[tuple[str, int]] | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Kept:
     """What was seen, and what it rests on: digests of files, what imports mean, answers to questions."""
 

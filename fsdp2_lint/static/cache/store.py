@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from zlib import compress, decompress
 from zlib import error as Spoilt
 
 from ...files.digests import SIZE, plain_digest
 from ...files.discovery import is_root
+from ...vocab.declared import record
 
 FOLDER = ".fsdp2-lint-cache"
 MOST_BYTES = 200_000_000
@@ -29,7 +29,7 @@ def default_store(root: str, folder: str | None) -> Store | None:
     return Store(own) if is_root(root) and not own.is_symlink() else None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Store:
     """Entries in ``folder``, which is made with the first of them. Those that were not asked for longest go first."""
 

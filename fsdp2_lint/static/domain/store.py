@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from ...vocab.declared import record
 from ..budget import BUDGET
 from .choices import choose, options
 from .path_conditions import TRUE, PathCondition
@@ -17,7 +18,7 @@ KNOWN_KEYS = (Const, ClassV, Ext)  # a class, or a function of a package, is the
 ALL_KEYS = Text(None, "**")  # the key of an entry that stands for all that a mapping holds
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Items:
     """Contents of a list: each item with the path on which it is in it.
 
@@ -49,7 +50,7 @@ class Items:
         return Items(self.items[: BUDGET.list_items], False, "a list too long to follow")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Entries:
     """Contents of a dict, by key value."""
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
 from typing import Any
+
+from ...vocab.declared import record
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}  # ``0 < stage`` is ``stage > 0``
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Range:
     """Between which numbers an unknown lies; an open end is not one of them."""
 

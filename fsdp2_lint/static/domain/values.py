@@ -9,12 +9,13 @@ to be a model on the day someone shards it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeGuard, TypeVar
 
 from astroid import nodes
 
+from ...vocab.declared import record
 from ...vocab.finding import Moment, Site
 from ..budget import BUDGET
 from ..frontend.module import Module
@@ -149,12 +150,12 @@ class Obj:
         return f"{self.atom!r}{''.join(f'.{item}' for item in self.path)}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Const:
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rank:
     """A rank's number. ``kind``: "global", "local", "node" or "group" (a mesh's or sub-group's).
 
@@ -165,14 +166,14 @@ class Rank:
     at: Site | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cond:
     """A truth that is not known yet, kept as a formula."""
 
     formula: Formula
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Text:
     """A string or number that is not known; ``per_rank`` says whether it differs by rank."""
 
@@ -182,7 +183,7 @@ class Text:
     of: int = 0  # a number for what it is made from: two texts of the same are the same
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Func:
     module: Module
     node: nodes.FunctionDef | nodes.Lambda
@@ -195,13 +196,13 @@ class Func:
         return getattr(self.node, "name", "<lambda>")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bound:
     receiver: Value
     func: Func
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ClassV:
     module: Module
     node: nodes.ClassDef
@@ -212,14 +213,14 @@ class ClassV:
         return str(self.node.name)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Partial:
     func: Value
     args: tuple[Value, ...]
     kwargs: tuple[tuple[str, Value], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BoundExt:
     """A method of an object that is not code of the project."""
 
@@ -227,30 +228,30 @@ class BoundExt:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModRef:
     module: Module
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ext:
     """Something outside the project, by its qualified name."""
 
     qname: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Super:
     cls: ClassV
     receiver: Value
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TupleV:
     items: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ListV:
     """A list, set or generator; its contents live in the store under ``id``."""
 
@@ -258,12 +259,12 @@ class ListV:
     lazy: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DictV:
     id: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Params:
     """``model.parameters()`` as a generator: read only when it is consumed."""
 
@@ -273,7 +274,7 @@ class Params:
     made: int = -1  # the step of the trace that made this generator
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ParamV:
     """A parameter of ``model``, read at position ``read`` of the trace; or (``copied``) a tensor like it.
 
@@ -287,7 +288,7 @@ class ParamV:
     apart: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Computed:
     """What was computed from a parameter or its gradient: shards, or (``how``) a reduction in parts."""
 
@@ -296,7 +297,7 @@ class Computed:
     at: Site | None = field(default=None, compare=False)  # where it was computed
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StateDict:
     """``what`` is "model" or "optimizer"; ``full`` dicts hold gathered, plain tensors.
 
@@ -315,14 +316,14 @@ class StateDict:
     made: Site | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StateTensor:
     """One tensor of a state dict that is not gathered."""
 
     of: StateDict
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Loaded:
     """What ``torch.load`` and its kin returned, or a part of it."""
 
@@ -331,14 +332,14 @@ class Loaded:
     path: Value
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GuardedUnion:
     """One of several values, each with the path on which it is the one."""
 
     options: tuple[tuple[PathCondition, Value], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sometimes(GuardedUnion):
     """A keyword argument that is given on these paths only."""
 

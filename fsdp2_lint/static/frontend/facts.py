@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from ...vocab.declared import record
 
 SEED = "fully_shard"
 Bound = dict[str, frozenset[str]]  # name -> keywords and names that it is stored under
@@ -12,7 +13,7 @@ Aliases = dict[str, set[str]]  # name -> what it stands for
 Mark = tuple[str, int]  # a name, and the row where its definition begins, with its decorators
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Function:
     """A function, a method of a class of the top level (``owner``), or a module's own statements (no name).
 
@@ -31,7 +32,7 @@ class Function:
     decorators: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Class:
     """A class of the top level; ``bases`` are the last parts of their names, ``methods`` those of its own body."""
 
@@ -41,7 +42,7 @@ class Class:
     methods: list[Mark]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Facts:
     """``speaks``: its code names ``fully_shard``. ``script``: to run the file does something. ``outer``: functions of
     the top level. ``objects``: names of the top level that a call makes, and what is called."""

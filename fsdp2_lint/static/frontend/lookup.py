@@ -6,7 +6,8 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from ...vocab.declared import record
 
 NEVER_LOCAL = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "transformers", "accelerate"}
 _IMPORT = re.compile(
@@ -21,7 +22,7 @@ _LISTS = re.compile(rb"\b(?:iter_modules|walk_packages|listdir|scandir|glob|iter
 _INIT = "__init__.py"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Surroundings:
     """The project around the files that are to be analysed. Programs may begin in ``programs`` only."""
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ...vocab.answers import CannotTell
+from ...vocab.declared import record
 from ..domain.path_conditions import PathCondition
 from ..domain.values import ClassV, Func, Value
 from ..frontend.module import Module
@@ -44,7 +45,7 @@ class Frame:
     steps: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Handled:
     """How the body of an ``except`` ends: the ways out, and whether what it calls may end the program."""
 
@@ -52,7 +53,7 @@ class Handled:
     may_stop: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rounds:
     """One round of a loop that runs: in which activation, for how many it stands, what there was before it."""
 

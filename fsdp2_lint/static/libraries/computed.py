@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from ...vocab.declared import record
 from ..domain.values import Obj, Value, is_call
 from .interface import Machine
 
 UNSEEN = ""  # how unseen code made something of what it was given
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Computation:
     """A function of torch, or of Python's own, made a value ``of`` these."""
 
@@ -19,7 +19,7 @@ class Computation:
     of: tuple[Obj, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Element:
     """One of what a loop goes through that code which was not followed has under this name."""
 

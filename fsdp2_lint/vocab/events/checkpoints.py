@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer, Many
+from ..declared import record
 from ..finding import Fix, Moment, Place
 from ..objects import Named, Payload
 from .base import Event, ModelEvent
@@ -120,7 +120,7 @@ class CheckpointReturned(Event):  # just after a load of what this job has saved
 
 
 # -- the state-dict helpers of DCP: ``get_model_state_dict``, ``set_state_dict`` and their kin
-@dataclass(frozen=True, slots=True)
+@record
 class StrangeKeyword:
     """A keyword that a helper does not have, and the edit that gives it the name that it must have."""
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer, Many
 from ..behaviour import Behaviour
+from ..declared import record
 from ..finding import Fix, Moment, Place
 from ..live import Reading
 from ..objects import Labelled, Optimizer
@@ -60,7 +60,7 @@ class Clipped(Labelled, Protocol):
         """Is it one stage of a pipeline of several, clipped by the norm of this stage alone? yes: where it is made."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Carried:
     """Gradients of a group that the backward at ``left`` added up unreduced, and ``cleared`` did not clear."""
 
@@ -82,7 +82,7 @@ class Carrier(Labelled, Protocol):
         """Does that surely come between the two backwards? yes: where."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unseen:
     """Gradients of a group that the call at ``clipped`` did not see. ``why``: what hid them, and how, in words."""
 
@@ -119,7 +119,7 @@ class ClippedUsed(Event):  # just before an optimizer updates parameters whose g
 
 
 # -- what becomes of losses and gradients on their way to the optimizer: how they are divided, and who takes them
-@dataclass(frozen=True, slots=True)
+@record
 class Divides:
     """The gradients of one group are divided by one number and those of another by another.
 
@@ -170,7 +170,7 @@ class TensorReduced(Event):  # dist.all_reduce; S
 
 
 # -- generators of parameters, which can be read once
-@dataclass(frozen=True, slots=True)
+@record
 class Spent:
     """Where a generator was read to its end, or made too early, and the edit that makes a list of it."""
 

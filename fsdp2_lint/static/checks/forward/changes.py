@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
+from ....vocab.declared import record
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
@@ -19,7 +19,7 @@ _EMBEDDINGS = ("torch.nn.Embedding", "torch.nn.EmbeddingBag")
 _FREE = frozenset(f"torch.nn.{name}" for name in FREE)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StaticPass(Subject):
     """``backward``, and the last ``forward`` of a model before it; ``calls``: of modules since the backward before."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
+from ....vocab.declared import record
 from ....vocab.finding import Moment, Place
 from ...domain import events
 from ...domain.events import Step
@@ -23,7 +23,7 @@ _LOADER = "torch.utils.data.DataLoader"
 _CONTENT = frozenset("any all item sum max min mean tolist".split())  # what a tensor holds, rather than its shape
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StaticChoice(OfStep[events.Called]):
     """The call of a sharded module at ``step``, under a condition that was asked at ``asked``, on ``source``.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
+from ....vocab.declared import record
 from ....vocab.finding import Place
 from ....vocab.live import FORWARD, Leftover
 from ...domain import events
@@ -18,7 +18,7 @@ from .forward import Group, concerns, group_of
 
 
 # -- which forward of a model comes first: FSDP2 makes the buffers that it gathers into there
-@dataclass(frozen=True, slots=True)
+@record
 class StaticBeginning(AtStep[events.Event]):
     """The call of ``obj`` at ``step``, in inference mode."""
 
@@ -43,7 +43,7 @@ class StaticBeginning(AtStep[events.Event]):
                     yield call
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StaticPart(OfStep[events.Event]):
     """A sharded module that is called at ``step``, and the sharded modules around it that do not run then."""
 
@@ -85,7 +85,7 @@ def around(program: Program, step: Step[events.Use]) -> tuple[Obj, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StaticKeeper(Subject):
     """The root of ``group``, in a forward between a backward and the ``stepped`` that follows it."""
 

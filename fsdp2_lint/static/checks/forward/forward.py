@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
 
 from ....vocab.answers import Answer, unknown, yes
+from ....vocab.declared import record
 from ....vocab.finding import Moment
 from ...domain import events
 from ...domain.events import AnyStep, Step
@@ -21,7 +21,7 @@ from ..shared.program import OfStep, Program
 AROUND = frozenset({Relation.SAME, Relation.CONTAINS})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Group:
     """What one call of ``fully_shard`` made of one module."""
 
@@ -124,7 +124,7 @@ def concerns(program: Program, step: AnyStep, module: Obj) -> bool:
     return relation in AROUND or relation is Relation.MAY
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Culprit:
     """What stands in the way of the hooks: a method of a sharded module, or a use of a part of one."""
 
@@ -167,7 +167,7 @@ def _opened(when: Moment, depth: int) -> Moment:
     return Moment(chain[-1], chain[:-1])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StaticWeight(OfStep[events.Event]):
     """A parameter in use at ``step``, and its group."""
 
@@ -187,7 +187,7 @@ class StaticWeight(OfStep[events.Event]):
         return gathered(self.group, self.step)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PastHooks(StaticModel):
     """A sharded module whose method came to a parameter of ``group`` at ``step``."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ....vocab.answers import Many, many, unknown
+from ....vocab.declared import record
 from ....vocab.live import KEEPS, UNSHARD, Leftover
 from ...domain import events
 from ...domain.events import AnyStep, Step
@@ -16,7 +16,7 @@ from ..shared.switches import RESHARD, LeftOff, switched, trained_by
 from .forward import AROUND, Group, concerns, group_of
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StaticUnsharded(Subject):
     """The module that ``unshard`` gathers after the last backward, and an optimizer that steps then."""
 

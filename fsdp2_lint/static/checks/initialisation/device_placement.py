@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import NoneType
 from typing import Any
 
 from ....vocab.answers import Answer, unknown, yes
+from ....vocab.declared import record
 from ....vocab.events.sharding import MovedWhole
 from ....vocab.finding import Place
 from ...domain import events
@@ -26,7 +26,7 @@ MOST_LAYERS = 1000  # more blocks has no model
 BYTES = 4  # of a parameter as modules are built
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StaticOffload:
     """The policy of one group, on a path on which it is ``CPUOffloadPolicy``."""
 

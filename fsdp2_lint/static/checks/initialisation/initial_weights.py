@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ....vocab.answers import Answer, unknown, yes
+from ....vocab.declared import record
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
@@ -21,7 +20,7 @@ from .initialisation import StaticEmptied
 FILLING = ("broadcast", "scatter", "dcp.load")  # collectives that may give every rank the same weights
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StaticInitialWeights(Subject):
     """A model that ``sharding`` cuts first, and that ``call`` runs."""
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ....vocab.answers import Answer, unknown, yes
+from ....vocab.declared import record
 from ....vocab.finding import Moment, Site
 from ...domain import events
 from ...domain.events import AnyStep
@@ -16,7 +15,7 @@ from .imported import may_select_device
 from .machines import on_one_machine
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StaticProcess:
     program: Program
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ....vocab.answers import Answer, unknown, yes
+from ....vocab.declared import record
 from ....vocab.finding import Moment, Place
 from ....vocab.target import Version, in_words
 from ...domain import events
@@ -20,7 +19,7 @@ _ELSEWHERE = "the file lies in a part of the project that asks for a newer torch
 _GATED = "the program asks for the version, or allows for its absence, before"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ImportedName:
     """A name that is imported by its public path."""
 

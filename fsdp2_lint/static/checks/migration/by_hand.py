@@ -7,11 +7,11 @@ the call, or the parameter is annotated so.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from astroid import nodes
 
 from ....vocab.answers import Answer, yes
+from ....vocab.declared import record
 from ....vocab.events.migration import UnshardEntered
 from ....vocab.finding import Moment, Place
 from ...frontend.module import Module
@@ -23,7 +23,7 @@ _CLASS = "FSDPModule"
 _SCOPES = (nodes.FunctionDef, nodes.Lambda, nodes.ClassDef, nodes.Module)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Receiver:
     """What ``unshard`` is called on, in the words of the source."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
+from ....vocab.declared import record
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.choices import options
@@ -53,7 +53,7 @@ class _OfSharding(OfStep[events.Sharded]):
         return f"whether {self.label} is sharded over GPUs is not known"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UnfrozenLater(_OfSharding):
     """A group whose policy has a dtype for the computation."""
 
@@ -92,7 +92,7 @@ class UnfrozenLater(_OfSharding):
         return any(again[0].precedes(step) for step in trace.of(events.Backward, after=again[0])) if again else False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HookedGradients(_OfSharding):
     """A group whose gradients are offloaded, on one path."""
 
@@ -133,7 +133,7 @@ class DividedScatter(_OfSharding):
         return isinstance(factor, Const) and 0 not in numbers and numbers == {factor.value}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReducedInHalf(_OfSharding):
     """A group with replicas, whose policy has a dtype for the computation."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from astroid import nodes
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
+from ....vocab.declared import record
 from ....vocab.events.migration import Fsdp1Wrapped
 from ....vocab.finding import Moment, Place, Site
 from ...frontend.gates import use_falls_back
@@ -34,7 +34,7 @@ _PARAMETERS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fsdp1Call:
     """One call of the class. ``fsdp2``: a file of the same program that speaks of FSDP2, or nothing."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 from ....vocab.answers import Answer, unknown, yes
+from ....vocab.declared import record
 from ....vocab.finding import Place
 from ...budget import BUDGET
 from ...domain import events
@@ -43,7 +43,7 @@ _RESHAPED = frozenset(
 )  # methods of tensors that return the dtype that they get
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Precision:
     """In what a group computes on one path. ``casts``: are its inputs brought to that?"""
 
@@ -53,7 +53,7 @@ class Precision:
     casts: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Made:
     """A tensor's dtype, the group that it comes from, and the module that returned it."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
+from ....vocab.declared import record
 from ....vocab.finding import Moment, Place
 from ...domain import events
 from ...domain.choices import options
@@ -20,7 +20,7 @@ from ..shared.program import OfStep
 from ..shared.structure import leaves
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StaticMasters(OfStep[events.Event]):
     """An optimizer as it is made, and what it holds of one model."""
 

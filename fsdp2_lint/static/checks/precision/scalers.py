@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
+from ....vocab.declared import record
 from ....vocab.finding import Moment, Place
 from ...domain import events
 from ...domain.choices import options
@@ -17,7 +17,7 @@ from ..shared.objects import RELATED
 from ..shared.program import OfStep
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StaticScaler(OfStep[events.Scaled]):
     """``obj`` is a model that the scaler's optimizer trains, in runs that take ``path``."""
 

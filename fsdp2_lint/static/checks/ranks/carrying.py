@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from astroid import nodes
 
+from ....vocab.declared import record
 from ....vocab.finding import Site
 from ...frontend.names import names_in
 from ...frontend.project import Project
@@ -21,7 +22,7 @@ _PUTS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Carried:
     """What stands at ``site`` (a call that returned it) and in ``names``; ``kept``: those that are attributes."""
 

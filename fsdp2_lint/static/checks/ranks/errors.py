@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from astroid import nodes
 
 from ....vocab.answers import Answer, unknown, yes
+from ....vocab.declared import record
 from ....vocab.finding import Moment, Place, Site
 from ...domain import events
 from ...domain.events import AnyStep
@@ -31,7 +31,7 @@ _BROAD = (
 _AGREEING = frozenset({"all_reduce", "all_gather", "all_gather_object", "broadcast", "barrier", "abort"})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Caught:
     """One ``except`` around a step: at which depth of its calls, and in which ``try``."""
 
@@ -51,7 +51,7 @@ def handlers_around(project: Project, step: AnyStep) -> Iterator[Caught]:
                 yield Caught(depth, site.path, attempt, handler)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StaticHandler(AtStep[events.Called | events.Backward]):
     caught: Caught
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from astroid import nodes
 
+from ....vocab.declared import record
 from ....vocab.finding import Site
 from ...domain.events import AnyStep
 from ..shared.loops import enclosing
@@ -17,7 +16,7 @@ _TESTED = (nodes.If, nodes.While, nodes.IfExp, nodes.Assert)
 _ENDING = frozenset({"exit", "_exit", "abort"})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Round:
     """What a function does in one round of the loop around rows, or once: behind these rows, and in the next round."""
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ....vocab.answers import Answer, unknown, yes
+from ....vocab.declared import record
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep
@@ -14,7 +13,7 @@ from ..shared.program import OfStep
 _LEFT_ALONE = "_ddp_params_and_buffers_to_ignore"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StaticComposition(OfStep[events.Event]):
     around: tuple[Relation, ...] = (Relation.SAME, Relation.CONTAINS)  # how it stands to what is sharded
     read: int | None = None  # since when the parameters are held

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
+from ....vocab.declared import record
 from ....vocab.finding import Place
 from ....vocab.meshes import says_replicas
 from ...domain import events
@@ -24,7 +24,7 @@ from .resharding import given
 _HARMLESS = ("get_local_rank", "get_rank", "size", "get_coordinate")  # these ask a mesh, and exchange nothing
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StaticPolicy(OfStep[events.Sharded]):
     root: Obj
     steps: tuple[Step[events.Sharded], ...]  # all calls on the model

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ....vocab.answers import Answer, unknown, yes
+from ....vocab.declared import record
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import Step
@@ -32,7 +31,7 @@ def given(step: Step[events.Sharded], keyword: str) -> list[tuple[PathCondition,
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StaticResharding(Subject):
     program: Program
     obj: Obj

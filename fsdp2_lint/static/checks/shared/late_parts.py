@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ....vocab.declared import record
 from ....vocab.finding import Moment
 from ...domain import events
 from ...domain.events import AnyStep, Step
@@ -15,7 +15,7 @@ from .program import Program
 from .structure import has_parameters, leaves
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LateParts:
     program: Program
     obj: Obj

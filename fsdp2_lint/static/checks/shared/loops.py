@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from astroid import nodes
 
+from ....vocab.declared import record
 from ....vocab.finding import Site
 from ...domain.events import AnyStep
 from ...frontend.project import Project
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Loop:
     """One run of a loop: the calls that led to it, and its statement."""
 

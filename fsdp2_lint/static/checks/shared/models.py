@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ....vocab.answers import Answer, Many, many, unknown, yes
+from ....vocab.declared import record
 from ....vocab.finding import Moment
 from ...domain import events
 from ...domain.events import AnyStep, Step
@@ -29,7 +28,7 @@ from .structure import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StaticModel(Subject):
     """A module as of ``step`` (the end of the trace where that is None), in runs that take ``path``."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, overload
 
+from ....vocab.declared import record
 from ....vocab.events.base import Event
 from ...domain import events
 from ...domain.events import Step
@@ -22,7 +22,7 @@ InText = Callable[[Project, str], Iterator[Event]]
 InModule = Callable[[Module, Project], Iterator[Event]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Text:
     """Reads events of one ``kind`` off a file; off those that speak of FSDP2, or ``everywhere`` in the project."""
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Generic
 
 from ....vocab.answers import No, Unknown
+from ....vocab.declared import record
 from ....vocab.events.base import Event
 from ....vocab.rule import ModelKey, Rule
 from ...domain import events
@@ -35,7 +36,7 @@ class Subject:
         return self.program.key(self.obj)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AtStep(Generic[E]):
     """What is asked of one step of a program."""
 
@@ -43,7 +44,7 @@ class AtStep(Generic[E]):
     step: Step[E]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OfStep(AtStep[E], Subject):
     """What is asked of an object as a step finds it."""
 

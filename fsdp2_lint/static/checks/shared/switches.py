@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from ....vocab.answers import No, Unknown, unknown
+from ....vocab.declared import record
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
@@ -25,7 +25,7 @@ Switch = Step[events.Sync] | Step[events.BackwardSwitched]
 Reduction = Step[events.Backward] | Step[events.Finalized]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LeftOff(OfStep[events.InLoops]):
     """A model as ``step`` finds it after its last backward, and one of the setters."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ....vocab.answers import Many, Unknown, many, unknown
+from ....vocab.declared import record
 from ....vocab.events.training import Unseen
 from ....vocab.finding import Moment, Place
 from ....vocab.live import Leftover
@@ -21,7 +21,7 @@ GATHERED = "is gathered: gathered parameters have no gradients, which are with t
 UNREDUCED = "has no gradients yet: the backward before it added them up without reducing them"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StaticLimited(OfStep[events.Stepped]):
     """A model as ``step`` finds it, whose gradients ``clip`` was to limit."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
+from ....vocab.declared import record
 from ....vocab.finding import Place
 from ....vocab.objects import Stale
 from ....vocab.optimizers import on_shards
@@ -24,7 +25,7 @@ from ..shared.program import AtStep, Program, Subject
 from .statement_moves import moved_behind
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StaticOptimizer(Subject):
     """An optimizer in its relation to one model."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from astroid import nodes
 
 from ....files.source import Sources
+from ....vocab.declared import record
 from ....vocab.finding import Edit, Fix, Site
 from ...domain import events
 from ...domain.events import AnyStep, Step
@@ -138,7 +138,7 @@ def _anew(sharding: nodes.NodeNG) -> set[str]:
     return mentions.bound(sharding) - kept
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Lines:
     """The text of one file. Columns count bytes of UTF-8, as in syntax trees."""
 

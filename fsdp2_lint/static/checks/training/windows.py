@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.behaviour import RESET_CLEARS_PARTIAL_SUMS, RESET_CLEARS_SUMS, Behaviour
+from ....vocab.declared import record
 from ....vocab.events.training import Carried
 from ....vocab.finding import Place
 from ...domain import events
@@ -22,7 +22,7 @@ from ..shared.switches import ALL_REDUCE, SYNC, Switch, name_of, shared_loop, sw
 _MADE = ("torch.tensor", "torch.as_tensor", "torch.distributed.", "torch.cuda.", "torch.arange")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StaticWindow(OfStep[events.Zeroed]):
     """A model whose gradients ``step`` clears, between the backward ``early`` and the next one, ``late``."""
 

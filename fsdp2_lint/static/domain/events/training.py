@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from ....vocab.declared import record
 from ..formulas import Formula
 from ..path_conditions import PathCondition
 from ..values import Computed, Obj, Value
 from .base import AsksRanks, Counted, Event, InLoops
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Held:
     """Parameters of ``model``, read at position ``read`` of the trace, on one path."""
 

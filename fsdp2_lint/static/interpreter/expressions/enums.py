@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from astroid import nodes
 
+from ....vocab.declared import record
 from ...budget import BUDGET
 from ...domain.choices import choose
 from ...domain.formulas import Formula, either
@@ -24,7 +25,7 @@ _OWN = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Member(Single):
     """A member of an enumeration: equal to itself alone."""
 

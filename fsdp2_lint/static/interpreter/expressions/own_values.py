@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from ....vocab.declared import record
 from ....vocab.finding import Moment
 from ...domain.formulas import Formula, atoms
 from ...domain.path_conditions import TRUE, PathCondition
@@ -35,7 +36,7 @@ ABOUT = frozenset(
 _ANSWERS = frozenset({"truth", "compared", "is"})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Own:
     """Each rank has another value, since it is made of ``words``.
 

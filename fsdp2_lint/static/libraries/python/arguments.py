@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ....vocab.declared import record
 from ...domain.formulas import both
 from ...domain.values import NONE, SOME, AbstractObject, ClassV, Const, Obj, TupleV, Value, unknown
 from ...interpreter.call import Call
@@ -17,21 +17,21 @@ _SWITCHES = (Const("store_true"), Const("store_false"))
 _TRUTHS = (Const(True), Const(False))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Defaults:
     """Of the options of a parser, by name."""
 
     by_option: Mapping[object, Value]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Options:
     """Of a parser, by name: are they all that one statement adds?"""
 
     by_name: Mapping[str, bool]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Exclusive:
     """Of a parser, by group of options that exclude each other: those that are unset where they are false."""
 

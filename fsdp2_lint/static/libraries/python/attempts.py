@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from astroid import nodes
 
+from ....vocab.declared import record
 from ...domain.formulas import LARGE, Formula, both, negate
 from ...domain.path_conditions import PathCondition
 from ...domain.values import Computed, Obj, ParamV, StateTensor, Value, unknown
@@ -17,7 +18,7 @@ _PLAIN = {"AttributeError"}  # a plain tensor raises this, a DTensor never does
 _ANYTHING = {"", "Exception", "BaseException"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TypeOf:
     """What ``type()`` was asked of."""
 

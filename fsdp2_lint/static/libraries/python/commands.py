@@ -6,11 +6,11 @@ A default in the signature is what an option is *unless* the command line says o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 from astroid import nodes
 
+from ....vocab.declared import record
 from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.values import NONE, AbstractObject, Bound, DictV, Ext, Func, ListV, Obj, TupleV, Value
 from ...frontend.module import Module
@@ -25,7 +25,7 @@ _APPS = ("typer.Typer", "cyclopts.App", "click.Group", "cleo.application.Applica
 _RUN = ("fire.Fire", "typer.run", "jsonargparse.CLI", "jsonargparse.auto_cli", "defopt.run", "plac.call", "clize.run")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Group:
     """Commands that are registered under this name of a file. ``own``: what runs before any of them, or None."""
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from astroid import nodes
 
+from ....vocab.declared import record
 from ...budget import BUDGET
 from ...domain.values import AbstractObject, ClassV, Const, DictV, Ext, Func, ListV, Obj, TupleV, Value, unknown
 from ...frontend.origins import full_name
@@ -33,7 +32,7 @@ _TAKES: dict[str, tuple[int | None, str]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Described:
     """The classes of the objects that come out of a parser, or of settings."""
 

@@ -6,8 +6,7 @@ Only what is put in under each of its own keys counts: a tensor under one key sa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from .....vocab.declared import record
 from ....domain.choices import choose, options
 from ....domain.path_conditions import TRUE, PathCondition
 from ....domain.values import Const, DictV, Obj, StateDict, StateTensor, TupleV, Value, unknown
@@ -19,7 +18,7 @@ _EMPTY = TupleV(())
 _PER_PARAMETER, _SETTINGS = Const("state"), Const("param_groups")  # what the state dict of an optimizer holds
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EachKey:
     """What stands for each key of this dict."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from astroid import nodes
 
+from .....vocab.declared import record
 from .....vocab.finding import Moment
 from ....domain import events
 from ....domain.path_conditions import PathCondition
@@ -18,7 +18,7 @@ from ...tables import external
 _DCP = "torch.distributed.checkpoint."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Planner:
     """Torch's own planner of loads. ``partial``: may the checkpoint lack what is asked for? None: not known."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from astroid import nodes
 
+from .....vocab.declared import record
 from .....vocab.finding import Moment
 from ....domain import events
 from ....domain.path_conditions import PathCondition
@@ -40,7 +40,7 @@ _STATES: dict[str, tuple[tuple[int | None, str], ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Options:
     """What ``StateDictOptions`` is given, by name; ``open_why``: why there may be more of it."""
 

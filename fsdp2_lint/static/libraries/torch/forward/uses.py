@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from astroid import nodes
 
+from .....vocab.declared import record
 from .....vocab.finding import Moment
 from ....domain import events
 from ....domain.values import Const, Obj, Value, is_call, unknown
@@ -31,7 +31,7 @@ _VIEWS = frozenset("T mT data".split())
 _VIEW_METHODS = frozenset("t transpose permute contiguous detach clone float half bfloat16 view reshape".split())
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SetsMode:
     """``torch.inference_mode()``, ``torch.no_grad()`` or ``torch.enable_grad()``, as a context."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from astroid import nodes
 
+from .....vocab.declared import record
 from ....domain import events
 from ....domain.path_conditions import PathCondition
 from ....domain.values import (
@@ -62,7 +62,7 @@ FILLERS = (
 _MANAGERS = ("accelerate.init_empty_weights", "accelerate.big_modeling.init_empty_weights")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Buffers:
     """By name: the path on which a module has a buffer that no state dict brings back; None where one does."""
 

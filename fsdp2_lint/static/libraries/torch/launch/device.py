@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from astroid import nodes
 
+from .....vocab.declared import record
 from ....domain import events
 from ....domain.choices import choose
 from ....domain.values import NONE, AbstractObject, Const, Ext, GuardedUnion, Obj, Rank, Text, Value, unknown
@@ -23,7 +22,7 @@ SETTERS = tuple(f"torch.{name}.set_device" for name in _BACKENDS) + (
 MANAGERS = ("torch.accelerator.device_index", *(f"torch.{name}.device" for name in _BACKENDS))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Device:
     """``torch.device(kind, index)``; without an ``index`` it is in the kind, or it is the current one."""
 
@@ -31,7 +30,7 @@ class Device:
     index: Value | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DeviceManager:
     """A context in which another device is the current one; None: that of a device without an index."""
 

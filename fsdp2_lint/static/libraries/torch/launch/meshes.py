@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import Any
 
+from .....vocab.declared import record
 from ....domain.values import NONE, Const, GuardedUnion, ListV, Obj, TupleV, Value
 from ....interpreter.call import Call
 from ...interface import Machine
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mesh:
     """``sizes``: None for a number that is not written down. ``names``: None where they are not known."""
 

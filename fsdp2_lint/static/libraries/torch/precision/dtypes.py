@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from astroid import nodes
 
+from .....vocab.declared import record
 from .....vocab.finding import Moment
 from ....domain import events
 from ....domain.values import NONE, AbstractObject, Const, Obj, ParamV, Value, unknown
@@ -20,14 +19,14 @@ SOME_DTYPE = "?"  # parameters, or some of them, get a dtype that is not followe
 _BY_NAME = {"bfloat16": "bfloat16", "half": "float16", "float": "float32", "double": "float64"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LayerDtype:
     """The dtype in which a layer is made, where its call may say one; None where that is not known."""
 
     name: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoadedIn:
     """The dtype in which a library is asked to make a model; None: in that of its checkpoint, perhaps."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from .....vocab.declared import record
 from .....vocab.finding import Moment
 from ....domain import events
 from ....domain.values import AbstractObject, Const, Ext, Obj, Value, unknown
@@ -27,7 +27,7 @@ DTYPES = frozenset(
 LOW = frozenset({"float16", "bfloat16"})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Policy:
     """What a policy is given, by field; ``open_why``: why there may be more of it."""
 
@@ -62,7 +62,7 @@ FSDP1 = "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler"
 MANY = 4  # so many positional arguments may name ``enabled``
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scaler:
     """Is it surely switched on, surely off, or (neither) as a setting says?"""
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from astroid import nodes
 
+from .....vocab.declared import record
 from .....vocab.finding import Moment
 from ....domain import events
 from ....domain.events import Step
@@ -21,7 +20,7 @@ _PROGRESS = ("tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm", "tqdm.notebook.tqdm
 _ARGUMENTS = {"dataset": 0, "shuffle": 2, "sampler": 3, "batch_sampler": 4, "collate_fn": 6}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sampler:
     """Which rank gets which items of a data set. What is not given is NONE; ``shuffle`` is True then."""
 
@@ -33,7 +32,7 @@ class Sampler:
     by_rank: bool  # each rank surely has its own part
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Loader:
     """What makes batches of a data set, and how; NONE for what it is not given."""
 
@@ -47,28 +46,28 @@ class Loader:
     made: Step[events.Loader]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TensorData:
     """A data set of tensors."""
 
     tensors: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Progress:
     """A progress bar around what a loop goes through."""
 
     around: Value
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Generator:
     """The seeds that a generator of random numbers was given, in order."""
 
     seeds: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Drawn:
     """Random numbers, drawn by a generator of their own (NONE: the common one) at this position of the trace."""
 
@@ -77,7 +76,7 @@ class Drawn:
     made: Moment
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Picked:
     """Samples are taken out of it by numbers that were drawn. ``by_rank``: may an index say more, such as a rank?"""
 

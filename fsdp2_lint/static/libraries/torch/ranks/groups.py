@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from .....vocab.declared import record
 from ....budget import BUDGET
 from ....domain import events
 from ....domain.store import Entries, Items
@@ -28,7 +28,7 @@ _SPLIT = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Group:
     """A process group that the program makes: of the whole job, or of ranks that it names."""
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from astroid import nodes
 
+from .....vocab.declared import record
 from .....vocab.finding import Moment
 from ....domain.path_conditions import TRUE
 from ....domain.store import Entries, Items
@@ -30,7 +31,7 @@ _NUMBERS = frozenset({"torch", "math", "numpy", "builtins", "datetime"})
 _NO_VALUES = ("torch.distributed.", "torch.zeros_like", "torch.ones_like", "torch.empty_like", "torch.is_tensor")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GivenRank:
     """A call that was not followed, of a function that was given something of the rank, returned it."""
 

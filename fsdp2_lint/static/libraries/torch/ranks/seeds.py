@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from .....vocab.declared import record
 from .....vocab.finding import Moment
 from ....domain import events
 from ....domain.values import NONE, Const, Obj, Rank, Value
@@ -49,14 +49,14 @@ _STATES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Built:
     """A module has drawn its weights ``at`` this position of the trace."""
 
     at: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GeneratorState:
     """Where the generator of random numbers stood, read at this position of the trace."""
 

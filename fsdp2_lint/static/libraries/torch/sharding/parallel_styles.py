@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from .....vocab.declared import record
 from ....domain.values import NONE, Const, DictV, Obj, TupleV, Value
 from ....frontend.torch_api import canonical
 from ....interpreter.call import Call
@@ -17,7 +16,7 @@ _STYLES = (*sorted(SPLIT | LEAVE_ALONE), _TP + "SequenceParallel")
 _SHARD, _REPLICATE = "torch.distributed.tensor.Shard", "torch.distributed.tensor.Replicate"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Given:
     """What a style, or a placement, was made with."""
 

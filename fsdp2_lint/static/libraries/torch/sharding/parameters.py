@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from astroid import nodes
 
+from .....vocab.declared import record
 from ....domain import events
 from ....domain.values import NONE, ClassV, Const, Ext, Obj, ParamV, Value, unknown
 from ....interpreter.call import Call
@@ -20,7 +19,7 @@ _EXTENDED = ("__torch_function__", "__torch_dispatch__", "fsdp_pre_all_gather", 
 _OF_TENSORS = frozenset("requires_grad grad data shape dtype device ndim is_leaf grad_fn T layout names".split())
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Shares:
     """This tensor lies in the memory of a parameter, such as the shard that ``to_local()`` hands out."""
 

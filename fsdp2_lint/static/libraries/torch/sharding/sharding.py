@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from astroid import nodes
 
+from .....vocab.declared import record
 from ....domain import events
 from ....domain.values import NONE, AbstractObject, Const, Ext, ListV, Obj, TupleV, Value, unknown
 from ....interpreter.call import Call
@@ -17,7 +16,7 @@ from ..launch.device import touch
 FULLY_SHARD = "torch.distributed.fsdp.fully_shard"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Gathering:
     """What ``unshard()`` returns; ``left_open``: somebody has to wait for it."""
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from .....vocab.declared import record
 from ....domain.values import AbstractObject, Const, GuardedUnion, ListV, Obj, TupleV, Value
 from ....interpreter.call import Call
 from ....interpreter.expressions.numbers import is_multiple, said_by_all
@@ -14,7 +14,7 @@ from ...interface import Machine
 Number = int | tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Size:
     """How many parameters a layer has itself, or elements a parameter; None where the source does not say it.
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from .....vocab.declared import record
 from ....domain import events
 from ....domain.values import Obj, Value
 from ....interpreter.call import Call
@@ -15,7 +14,7 @@ from . import optim
 GRAD = "torch.autograd.grad"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Taken:
     """Gradients of parameters, as ``torch.autograd.grad`` returned them."""
 

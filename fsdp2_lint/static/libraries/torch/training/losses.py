@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from .....vocab.declared import record
 from ....domain.values import Obj, Value
 from ....interpreter.call import Call
 from ...interface import Machine
@@ -15,7 +14,7 @@ binary_cross_entropy_with_logits
 """.split()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MadeOf:
     """A tensor that a function computes of these, on this rank alone."""
 

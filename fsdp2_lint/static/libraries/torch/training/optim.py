@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from astroid import nodes
 
+from .....vocab.declared import record
 from ....domain import events
 from ....domain.values import NONE, AbstractObject, Const, Ext, Obj, Params, ParamV, Value, unknown
 from ....interpreter.call import Call
@@ -15,7 +14,7 @@ from ..precision import precision
 from . import generators, schedulers
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Algorithm:
     """Does an optimizer of torch keep nothing from step to step? None where a setting says that."""
 

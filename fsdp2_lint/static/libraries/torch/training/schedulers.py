@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from astroid import nodes
 
+from .....vocab.declared import record
 from .....vocab.optimizers import HYPERPARAMETERS
 from ....domain import events
 from ....domain.values import NONE, Const, Obj, Value
@@ -30,7 +29,7 @@ _TOLD = {
 _OTHERS = ("LambdaLR", "MultiplicativeLR", "MultiStepLR", "CyclicLR", "SequentialLR")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scheduler:
     """A scheduler of torch, and the optimizer that it changes."""
 
