@@ -15,7 +15,7 @@ only ever used to keep events apart, never to join them.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from ..budget import BUDGET
@@ -31,6 +31,7 @@ class Interned(tuple):  # type: ignore[type-arg]
     key = 0  # a number for the unknown that a leaf is about: unknowns are deep, and hashing them is dear
     asserted: Interned | None = None  # of a leaf: the formula that says that its unknown is true
     size = 0  # how many leaves it has
+    leaves: tuple[Interned, ...] = ()  # of a composite, once they were asked for
     keys: frozenset[int] | None = None  # of the unknowns that its leaves are about
     literals: tuple[tuple[Interned, bool], tuple[Interned, bool]] | None = None  # that it is false, that it is true
     others: tuple[Interned, ...] = ()  # of an "is" about an unknown that is one of a closed list: what else it may be
@@ -116,18 +117,17 @@ def _leaves(formula: Formula) -> int:
     return int(formula.size)
 
 
-def atoms(formula: Formula) -> Iterator[Interned]:
+def atoms(formula: Formula) -> tuple[Interned, ...]:
     """The leaves of a formula."""
     if isinstance(formula, bool):
-        return
-    kind = formula[0]
-    if kind == "not":
-        yield from atoms(formula[1])
-    elif kind in ("and", "or"):
-        for part in formula[1]:
-            yield from atoms(part)
-    else:
-        yield formula
+        return ()
+    known: Interned = intern(formula)
+    if known[0] not in ("not", "and", "or"):
+        return (known,)  # not kept: what holds itself has to be collected
+    if not known.leaves:
+        parts = known[1:] if known[0] == "not" else known[1]
+        known.leaves = tuple(leaf for part in parts for leaf in atoms(part))
+    return known.leaves
 
 
 def key_of(leaf: Interned) -> int:

@@ -318,7 +318,10 @@ class Machine(Semantics, Generic[L]):
         """The same without paths, for who asks what there is: what may be here, each path asked for itself alone."""
         stack, seen = [value], set[int]()
         while stack:
-            for path, leaf in options(stack.pop()):
+            if not isinstance(at := stack.pop(), _HOLDING):
+                yield at  # as most are
+                continue
+            for path, leaf in options(at):
                 if not self.guard.compatible(path):
                     continue
                 if isinstance(leaf, (ListV, DictV)):
@@ -326,7 +329,7 @@ class Machine(Semantics, Generic[L]):
                         continue
                     seen.add(leaf.id)
                 yield leaf
-                stack += (item for at, item in self.contents(leaf) if self.guard.compatible(at))
+                stack += (item for path, item in self.contents(leaf) if self.guard.compatible(path))
 
     def contents(self, leaf: Value) -> list[tuple[PathCondition, Value]]:
         if isinstance(leaf, StateDict):
@@ -341,4 +344,5 @@ class Machine(Semantics, Generic[L]):
         return []
 
 
+_HOLDING = (GuardedUnion, StateDict, TupleV, ListV, DictV)  # what may hold other values, or be one of several
 AnyMachine: TypeAlias = Machine[Libraries]

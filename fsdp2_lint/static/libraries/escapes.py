@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from astroid import nodes
 
@@ -90,37 +90,41 @@ class Escapes(Membership):
         return escaped
 
     def changeable(self, values: Iterable[Value], names: Names | None = None) -> tuple[Obj, ...]:
-        """What code that was handed these values could change."""
-        found: list[Obj] = []
-        seen: set[Value] = set()
-        for value in values:
-            self.collect_changeable(value, found, seen, 0, names)
-        return tuple(dict.fromkeys(found))
+        """What code that was handed these values could change: they, and what it reaches by items, fields, and what
+        a partial or unseen code was given. The nearest first, so that nothing counts as too far that is not."""
+        found: dict[Obj, None] = {}
+        seen: set[Value | AbstractObject] = set()
+        level, depth = list(values), 0
+        while level:
+            further: list[Value] = []
+            for leaf in (leaf for value in level for leaf in self.machine.inside(value)):
+                if isinstance(leaf, Bound):
+                    leaf = leaf.receiver
+                if isinstance(leaf, ClassV):
+                    self.given_classes.add(leaf)
+                if not isinstance(leaf, (Obj, Partial)) or leaf in seen or isinstance(leaf, Obj) and is_output(leaf):
+                    continue
+                seen.add(leaf)
+                if isinstance(leaf, Partial):
+                    further += (*leaf.args, *(item for _, item in leaf.kwargs))
+                    continue
+                if self.can_be_changed(leaf):
+                    found[leaf] = None
+                if depth == MAX_REACH:
+                    continue
+                if leaf.atom not in seen:
+                    seen.add(leaf.atom)
+                    further += leaf.atom.keeps
+                if not leaf.atom.module:
+                    further += self._fields(leaf, names)
+            level, depth = further, depth + 1
+        return tuple(found)
 
-    def collect_changeable(
-        self, value: Value, into: list[Obj], seen: set[Value], depth: int, names: Names | None
-    ) -> None:
-        """What code that got hold of ``value`` can reach: items, fields, what a partial was given."""
-        for leaf in self.machine.inside(value):
-            if isinstance(leaf, Bound):
-                leaf = leaf.receiver
-            if isinstance(leaf, ClassV):
-                self.given_classes.add(leaf)
-            if isinstance(leaf, Partial):
-                for part in (*leaf.args, *(item for _, item in leaf.kwargs)):
-                    self.collect_changeable(part, into, seen, depth + 1, names)
-            if not isinstance(leaf, Obj) or leaf in seen or is_output(leaf):
-                continue
-            seen.add(leaf)
-            if self.can_be_changed(leaf):
-                into.append(leaf)
-            for kept in leaf.atom.keeps if depth < MAX_REACH else ():
-                self.collect_changeable(kept, into, seen, depth + 1, names)
-            if depth < MAX_REACH and not leaf.atom.module:
-                for name in self.machine.store.fields.get(leaf, ()):
-                    held = self.machine.store.get((leaf, name)) if names is None or name in names else None
-                    if held is not None and not isinstance(held, (Items, Entries)):
-                        self.collect_changeable(held, into, seen, depth + 1, names)
+    def _fields(self, obj: Obj, names: Names | None) -> Iterator[Value]:
+        for name in self.machine.store.fields.get(obj, ()):
+            held = self.machine.store.get((obj, name)) if names is None or name in names else None
+            if held is not None and not isinstance(held, (Items, Entries)):
+                yield held
 
     def can_be_changed(self, obj: Obj) -> bool:
         atom = obj.atom

@@ -15,10 +15,10 @@ from ...domain.values import Obj
 from ...interpreter.expressions.conditions import mentions_rank
 from ...interpreter.syntax import ends_early
 from ...libraries.torch.ranks.rank import INITIALISED, alone
-from ..ranks.own_choices import name_of, own_choice
+from ..ranks.own_choices import own_choice
 from ..ranks.rank_paths import rank_in_words, rank_literal, reduced, split_by_rank
 from ..shared.objects import RELATED
-from ..shared.program import AtStep, Program
+from ..shared.program import AtStep, Program, call_name
 
 _Gathering = events.Collective | events.Called | events.Backward
 _GATHERING = (events.Collective, events.Called, events.Backward)
@@ -60,7 +60,7 @@ def _asked(step: AnyStep, formula: Formula) -> Moment | None:
 class StaticCollection(AtStep[_Gathering]):
     @property
     def name(self) -> str:
-        return name_of(self.step) or "the model's call"
+        return call_name(self.step) or "the model's call"
 
     def needs_model(self) -> Answer[object]:
         """Collectives on a model are some only once it is sharded."""
@@ -172,9 +172,7 @@ class StaticCollection(AtStep[_Gathering]):
         mine, others = split_by_rank(self.step.guard)
         if why := self._unseen_elsewhere(mine, others):
             return unknown(why)
-        for other in self.program.trace.of(*_GATHERING):
-            if other is self.step or name_of(other) != name_of(self.step):
-                continue
+        for other in self.program.alike(self.step):
             if isinstance(other.what, events.Called) and not other.what.hooked:
                 continue
             if self._in_other_rounds(other):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from astroid.nodes import NodeNG
 
@@ -164,10 +163,7 @@ def _told_by(program: Program, value: Value) -> Iterator[Obj]:
 
 def _either_way(program: Program, step: AnyStep, formula: Formula, truth: bool) -> bool:
     """Is the same call also made where the condition is answered the other way, and not by a rank's choice again?"""
-    name = name_of(step)
-    for other in program.trace.of(events.Collective, events.Called, events.Backward):
-        if other is step or name_of(other) != name:
-            continue
+    for other in program.alike(step):
         if other.place == step.place and not other.guard.compatible(step.guard):
             return True  # one call, with what other ranks have
         if other.guard.decide(formula) is (not truth):
@@ -175,8 +171,3 @@ def _either_way(program: Program, step: AnyStep, formula: Formula, truth: bool) 
             if not any(asked_for(program.machine, atom) for each in rest for atom in atoms(each)):
                 return True
     return False
-
-
-def name_of(step: Step[Any]) -> str | None:
-    """What a collective is called; None for a call of a model."""
-    return None if isinstance(step.what, events.Called) else step.what.name

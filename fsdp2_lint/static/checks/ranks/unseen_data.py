@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ...domain import events
 from ...domain.events import AnyStep
 from ...domain.formulas import Formula, atoms
 from ...domain.values import SOME, Obj, is_each
@@ -32,10 +31,9 @@ def undecided(program: Program, step: AnyStep, formula: Formula) -> str:
 def _source(program: Program, obj: Obj, step: AnyStep) -> str:
     """What that was not seen it was made of, with no collective on the way that may have made the ranks agree."""
     pending, seen = [(obj, True)], {obj}
-    together = _brought_together(program, step)
     while pending:
         at, asked = pending.pop()
-        if at in together:
+        if program.first_given.get(at, step.index) < step.index:
             continue
         if found := _of_data(program, at) or (_answered(program, at) if asked else ""):
             return found
@@ -44,12 +42,6 @@ def _source(program: Program, obj: Obj, step: AnyStep) -> str:
                 seen.add(part)
                 pending.append((part, part is not at.parent or how in _OF_TENSORS))
     return ""
-
-
-def _brought_together(program: Program, step: AnyStep) -> set[Obj]:
-    collectives = (each for each in program.trace.of(events.Collective) if each.index < step.index)
-    given = (value for each in collectives for value in each.what.given or ())
-    return {leaf for value in given for leaf in program.machine.inside(value) if isinstance(leaf, Obj)}
 
 
 def _of_data(program: Program, obj: Obj) -> str:

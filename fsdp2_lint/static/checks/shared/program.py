@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Generic
+from typing import Any, Generic
 
 from ....vocab.answers import No, Unknown
 from ....vocab.declared import record
@@ -174,6 +174,28 @@ class Program(Objects):
     def _holds(self, optimizer: Step[events.Optimizer], model: Obj) -> bool:
         return any(self.top(held.model) is model for held in optimizer.what.held)
 
+    @cached_property
+    def first_given(self) -> dict[Obj, int]:
+        """What collectives had in their hands, and the index of the step at which one had it first."""
+        found: dict[Obj, int] = {}
+        for step in self.trace.of(events.Collective):
+            for value in step.what.given or ():
+                for leaf in self.machine.inside(value):
+                    if isinstance(leaf, Obj):
+                        found.setdefault(leaf, step.index)
+        return found
+
+    def alike(self, step: AnyStep) -> list[AnyStep]:
+        """The other calls that have the same name: a rank that does not make this one may make one of them."""
+        return [other for other in self._by_name.get(call_name(step), ()) if other is not step]
+
+    @cached_property
+    def _by_name(self) -> dict[str | None, list[AnyStep]]:
+        found: dict[str | None, list[AnyStep]] = {}
+        for step in self.trace.of(events.Collective, events.Called, events.Backward):
+            found.setdefault(call_name(step), []).append(step)
+        return found
+
     def managed(self, obj: Obj) -> str:
         """Why a framework may have put its own hooks around ``obj``; empty if none got hold of it."""
         for step in self.trace.of(events.Managed):
@@ -190,3 +212,8 @@ class Program(Objects):
     def managed_by(self) -> str:
         step = next(self.trace.of(events.Managed), None)
         return f"{step.what.who} is in charge ({step.when.at})" if step is not None else ""
+
+
+def call_name(step: Step[Any]) -> str | None:
+    """What a collective is called; None for a call of a model."""
+    return None if isinstance(step.what, events.Called) else step.what.name
