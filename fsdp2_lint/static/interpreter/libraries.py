@@ -6,7 +6,7 @@ its functions, attributes and items of its objects, and what the program does to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from typing import Any, Protocol
 
@@ -111,7 +111,7 @@ class Libraries(Protocol):
     ) -> tuple[Obj, ...]:
         """It may have changed what it was given, which is returned."""
 
-    def changeable(self, values: Iterable[Value], names: frozenset[str] | None = None) -> tuple[Obj, ...]:
+    def changeable(self, values: Iterable[Value], names: frozenset[str] | None = None) -> Iterator[Obj]:
         """What code that was handed these values could change."""
 
     def matters_whole(self, obj: Obj) -> bool:

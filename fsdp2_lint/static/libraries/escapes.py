@@ -84,15 +84,15 @@ class Escapes(Membership):
     def escape(
         self, call: Call, who: str, receiver: Value | None = None, names: Names | None = None
     ) -> tuple[Obj, ...]:
-        escaped = self.changeable([*call.all, *([receiver] if receiver is not None else []), *self.kept], names)
+        handed = [*call.all, *([receiver] if receiver is not None else []), *self.kept]
+        escaped = tuple(self.changeable(handed, names))
         if escaped:
             self.machine.emit(events.Escaped(objects=escaped, who=who), call.node, escaped[0])
         return escaped
 
-    def changeable(self, values: Iterable[Value], names: Names | None = None) -> tuple[Obj, ...]:
+    def changeable(self, values: Iterable[Value], names: Names | None = None) -> Iterator[Obj]:
         """What code that was handed these values could change: they, and what it reaches by items, fields, and what
         a partial or unseen code was given. The nearest first, so that nothing counts as too far that is not."""
-        found: dict[Obj, None] = {}
         seen: set[Value | AbstractObject] = set()
         level, depth = list(values), 0
         while level:
@@ -109,7 +109,7 @@ class Escapes(Membership):
                     further += (*leaf.args, *(item for _, item in leaf.kwargs))
                     continue
                 if self.can_be_changed(leaf):
-                    found[leaf] = None
+                    yield leaf
                 if depth == MAX_REACH:
                     continue
                 if leaf.atom not in seen:
@@ -118,7 +118,6 @@ class Escapes(Membership):
                 if not leaf.atom.module:
                     further += self._fields(leaf, names)
             level, depth = further, depth + 1
-        return tuple(found)
 
     def _fields(self, obj: Obj, names: Names | None) -> Iterator[Value]:
         for name in self.machine.store.fields.get(obj, ()):

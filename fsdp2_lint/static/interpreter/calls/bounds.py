@@ -18,13 +18,9 @@ _REGROUP = frozenset({"param_groups", "add_param_group"})
 class Bounds(Iteration[L]):
     def repeats(self, func: Func, handed: list[Value]) -> bool:
         """Does a call that runs already have all of these in its hands? A recursive one does the same to them again."""
-        mine = set(self.libraries.changeable(handed))
-        return any(
-            frame.func is not None
-            and frame.func.node is func.node
-            and mine <= set(self.libraries.changeable(frame.given))
-            for frame in self.frames
-        )
+        running = [frame for frame in self.frames if frame.func is not None and frame.func.node is func.node]
+        mine = {*self.libraries.changeable(handed)} if running else set()
+        return any(mine.issubset(self.libraries.changeable(frame.given)) for frame in running)
 
     def allowed_depth(self, args: list[Value]) -> int:
         """Recursion over the parts of a known model, a state dict in containers, or what derives from a class, ends."""
