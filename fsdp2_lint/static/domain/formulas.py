@@ -32,7 +32,7 @@ class Interned(tuple):  # type: ignore[type-arg]
     asserted: Interned | None = None  # of a leaf: the formula that says that its unknown is true
     size = 0  # how many leaves it has
     leaves: tuple[Interned, ...] = ()  # of a composite, once they were asked for
-    keys: frozenset[int] | None = None  # of the unknowns that its leaves are about
+    keys: frozenset[int] = frozenset()  # of the unknowns that its leaves are about, once they were asked for
     literals: tuple[tuple[Interned, bool], tuple[Interned, bool]] | None = None  # that it is false, that it is true
     others: tuple[Interned, ...] = ()  # of an "is" about an unknown that is one of a closed list: what else it may be
     watched: tuple[Interned, ...] = ()  # of a composite: the parts that could meet it when it was last asked
@@ -160,7 +160,7 @@ def one_of(key: object, constants: Iterable[object]) -> None:
 
 def keys_of(formula: Interned) -> frozenset[int]:
     """The numbers of what the leaves of a formula are about: only news of those can settle it."""
-    if formula.keys is None:
+    if not formula.keys:
         formula.keys = frozenset(key_of(leaf) for leaf in atoms(formula))
     return formula.keys
 

@@ -33,7 +33,7 @@ class Knowledge:
         self._ranges: dict[int, Range] = {}  # between which numbers an unknown lies
         self._spelled: dict[int, tuple[tuple[Asked, bool], ...]] = {}  # what was asked of the spelling of an unknown
         self._composites: tuple[Interned, ...] = ()  # an "or" that is true, an "and" that is false: not met yet
-        self._asked: frozenset[int] = frozenset()  # what those are about
+        self._asked: frozenset[int] = frozenset()  # what those are about: their keys, which are known by then
         self._open: set[Interned] | None = set()  # composites that it leaves open; None while it is being made
 
     def decide(self, formula: Formula) -> bool | None:
@@ -165,7 +165,7 @@ class Knowledge:
     def _holds_with(self, key: int) -> bool:
         """Do the composites still hold that are about what is news? One that is settled by it is not asked again."""
         settled, forced = [], []
-        for composite in [each for each in self._composites if key in keys_of(each)]:
+        for composite in [each for each in self._composites if key in each.keys]:
             met = self._met(composite)
             if met is False:
                 return False
@@ -179,8 +179,8 @@ class Knowledge:
 
     def _holds_with_part(self, news: Interned) -> bool:
         """Do the composites still hold that this one may be a part of?"""
-        keys = keys_of(news)
-        return all(self._can_be_met(each) for each in self._composites[:-1] if keys <= keys_of(each))
+        keys = news.keys
+        return all(self._can_be_met(each) for each in self._composites[:-1] if keys <= each.keys)
 
     def _can_be_met(self, composite: Interned) -> bool:
         """One part that is not against it is enough; most often it is one of those that were open the last time."""
