@@ -73,12 +73,19 @@ class StaticCollection(AtStep[_Gathering]):
             return unknown("which model this is about is not known")
         # what is called inside a group that is gathered already gathers nothing more
         gathering = (Relation.SAME, Relation.CONTAINS) if isinstance(self.step.what, events.Called) else RELATED
-        for sharding, _part in self.program.units(subject, *gathering):
-            if sharding.driven_before(self.step):
-                return yes(True)
+        before = [each for each, _ in self.program.units(subject, *gathering) if each.driven_before(self.step)]
+        if any(self._in_one_run(each) for each in before):
+            return yes(True)
+        if before:
+            return unknown("whether the model is sharded here depends on a condition that is too large to compare")
         if self.program.has_units(subject, Relation.MAY):
             return unknown("whether the model is sharded is not known")
         return self.program.nothing(subject, events.Sharded)
+
+    def _in_one_run(self, sharding: AnyStep) -> bool:
+        """Has any run both? Not known where this stands under a condition that was given up, and that may forbid it."""
+        mine, theirs = self.step.guard, sharding.guard
+        return not mine.blurred - theirs.blurred or mine.implies(theirs)
 
     def _called_last(self) -> Obj | None:
         """The model whose gradients a backward reduces: the last one that was called before it."""
