@@ -13,7 +13,7 @@ from types import CodeType, FrameType, TracebackType
 import torch
 
 from ..report.hangs.layers import Layers
-from ..vocab.finding import Moment, Site
+from ..vocab.finding import NOWHERE, Moment, Site
 from .adapter.frames import frames_from, only_wraps
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -59,7 +59,7 @@ def moment_of(frames: list[tuple[CodeType, int, int]]) -> Moment:
         if own := [each for each in frames if _layer(each[0].co_filename) in layers]:
             sites = [_site(*each) for each in own]
             return Moment(sites[0], tuple(reversed(sites[1 : MAX_STACK + 1])))
-    return Moment(Site("<unknown>", 1))
+    return Moment(NOWHERE)
 
 
 def here() -> Moment:

@@ -38,6 +38,9 @@ class Site:
         return same_text and (other.row, other.column) <= start and end <= (other.end_row, other.end_column)
 
 
+NOWHERE = Site("<unknown>", 1)  # no code of the user was there
+
+
 @dataclass(frozen=True, slots=True)
 class Moment:
     """A site and how the program came there: call sites, outermost first."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...vocab.facts import in_words
-from ...vocab.finding import Site
+from ...vocab.finding import NOWHERE, Site
 from ..codec import site_from_json
 from ..rank_file import records
 from ..sound import is_sound
@@ -57,9 +57,14 @@ def farewell(rank: int, path: Path, own: Sequence[Record], watched: Iterable[Rec
     dump = dump_of(fatal_of(path))
     if any(each["record"] == "end" for each in own) or (gone is None and dump is None):
         return None
-    at = site_from_json(gone["at"]) if gone is not None else None
-    at = (_place(dump, own) if dump is not None else None) or at
-    return Farewell(rank, at, gone["time"] if gone is not None else 0.0, dump.why if dump is not None else "")
+    stood = site_from_json(gone["at"]) if gone is not None else NOWHERE
+    at = (_place(dump, own) if dump is not None else None) or stood
+    return Farewell(
+        rank,
+        None if at.path == NOWHERE.path else at,
+        gone["time"] if gone is not None else 0.0,
+        dump.why if dump is not None else "",
+    )
 
 
 def _place(dump: Dump, own: Iterable[Record]) -> Site | None:

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
-from ....vocab.finding import Moment, Place, Site
+from ....vocab.finding import NOWHERE, Moment, Place
 from ....vocab.live import Leftover, Memory, Stray
 from ....vocab.rule import ModelKey
 from ... import adapter
@@ -41,7 +41,7 @@ class RuntimeModel:
         inside = self.ledger.inside(self.module)
         around = self.ledger.below.get(self.module)
         first = inside[0] if inside else around
-        return ModelKey(self.label, first.when.at if first else Site("<unknown>", 1))
+        return ModelKey(self.label, first.when.at if first else NOWHERE)
 
     def units(self) -> Many[Moment]:
         return many(
