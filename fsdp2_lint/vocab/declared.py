@@ -77,6 +77,6 @@ class Declared:
         return self.__dict__ == other.__dict__ if type(self) is type(other) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash((type(self), *map(self.__dict__.__getitem__, sorted(self._names))))
+        return hash((type(self), frozenset(self.__dict__.items())))
 
     __repr__ = _told

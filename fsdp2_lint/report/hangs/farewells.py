@@ -57,14 +57,10 @@ def farewell(rank: int, path: Path, own: Sequence[Record], watched: Iterable[Rec
     dump = dump_of(fatal_of(path))
     if any(each["record"] == "end" for each in own) or (gone is None and dump is None):
         return None
-    stood = site_from_json(gone["at"]) if gone is not None else NOWHERE
-    at = (_place(dump, own) if dump is not None else None) or stood
-    return Farewell(
-        rank,
-        None if at.path == NOWHERE.path else at,
-        gone["time"] if gone is not None else 0.0,
-        dump.why if dump is not None else "",
-    )
+    at = _place(dump, own) if dump is not None else None
+    if at is None and gone is not None and (stood := site_from_json(gone["at"])).path != NOWHERE.path:
+        at = stood
+    return Farewell(rank, at, gone["time"] if gone is not None else 0.0, dump.why if dump is not None else "")
 
 
 def _place(dump: Dump, own: Iterable[Record]) -> Site | None:

@@ -27,10 +27,12 @@ def _record() -> str:
 
     Looked for beside the package: ``importlib.metadata`` would find it as well, and takes 20 ms to import.
     """
-    for each in Path(__file__).parents[3].glob("fsdp2_lint-*.dist-info/RECORD"):
-        text = each.read_text(encoding="utf-8", errors="surrogateescape")
-        return text if _FIRST in text else ""
-    return ""
+    found = next(Path(__file__).parents[3].glob("fsdp2_lint-*.dist-info/RECORD"), None)
+    try:
+        text = found.read_text(encoding="utf-8", errors="surrogateescape") if found is not None else ""
+    except OSError:
+        return ""
+    return text if _FIRST in text else ""
 
 
 def _files() -> Iterator[tuple[str, int, int]]:
