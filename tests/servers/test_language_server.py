@@ -326,6 +326,7 @@ async def test_the_file_that_was_changed_comes_first(project: Path) -> None:
     async with editor(project) as ide:
         ide.open(train)
         assert [each.code for each in await ide.diagnostics(other, None)] == ["FSDP601"]
+        await ide.until(lambda: len(ide.published) >= 3)
         assert [Path(each.uri).name for each in ide.published] == ["train.py", "another.py", "train.py"]
         ide.published.clear()
         ide.change(train, RIGHT, 2)
