@@ -17,6 +17,7 @@ from ..files.kinds import is_test
 from ..vocab.declared import record
 from ..vocab.rule import ProgramKey
 from .budget import BUDGET
+from .frontend.callers import Callers, reaching
 from .frontend.definitions import (
     GENERIC,
     Definition,
@@ -26,7 +27,6 @@ from .frontend.definitions import (
     importers_of_one,
     mentions_seed,
     objects_in,
-    reaching,
 )
 from .frontend.facts import SEED, Class, Mark
 from .frontend.module import Module
@@ -88,7 +88,8 @@ class Plan:
     reaching: list[Definition] = field(default_factory=list)
     subclasses: dict[str, list[tuple[str, str]]] = field(default_factory=dict)  # by name of the base: file and name
     shares: dict[str, set[str]] = field(default_factory=dict)  # the files with sharding code that each file comes to
-    _called_by: dict[int, list[Definition]] = field(default_factory=dict)  # by definition
+    calls: Callers | None = None
+    _callers: dict[int, list[Definition]] = field(default_factory=dict)  # by definition: those that can be entered
     _not_run: list[Entry] = field(default_factory=list)
 
     def left_out(self, reached: set[Where]) -> list[str]:
@@ -99,7 +100,7 @@ class Plan:
         """Outermost callers of sharding code that nothing reached so far; the code itself last."""
         later: list[Entry] = []
         for definition in self.sharding:
-            callers = self._callers(definition)
+            callers = self._called_by(definition)
             self._not_run += map(_function, callers[BUDGET.callers :])
             for caller in callers[: BUDGET.callers]:
                 yield from self._until_reached(self._climb([definition, caller]), reached, later)
@@ -138,7 +139,9 @@ class Plan:
 
     def _climb(self, chain: list[Definition]) -> list[Definition]:
         """Who calls the last one, and who calls that, by the first caller of each."""
-        while len(chain) < BUDGET.climb and (above := [each for each in self._callers(chain[-1]) if each not in chain]):
+        while len(chain) < BUDGET.climb and (
+            above := [each for each in self._called_by(chain[-1]) if each not in chain]
+        ):
             chain.append(above[0])
         return chain[1:]
 
@@ -159,12 +162,14 @@ class Plan:
         if inner not in reached:
             yield _function(chain[0])
 
-    def _callers(self, callee: Definition) -> list[Definition]:
-        if id(callee) not in self._called_by:
-            self._called_by[id(callee)] = [
-                each for each in self.reaching if each.name and each is not callee and _calls(each, callee)
+    def _called_by(self, callee: Definition) -> list[Definition]:
+        """In the order in which they come to sharding code."""
+        if id(callee) not in self._callers:
+            calling = {id(each) for each in self.calls.of(callee)} if self.calls is not None else set[int]()
+            self._callers[id(callee)] = [
+                each for each in self.reaching if each.name and each is not callee and id(each) in calling
             ]
-        return self._called_by[id(callee)]
+        return self._callers[id(callee)]
 
     def _derived(self, entry: Entry, above: tuple[str, ...] = ()) -> list[Entry]:
         """Who inherits a class that nobody builds: those are what a framework builds, with all their methods."""
@@ -195,12 +200,6 @@ def _function(definition: Definition) -> Entry:
     return function(definition.path, (definition.name, definition.code.row))
 
 
-def _calls(caller: Definition, callee: Definition) -> bool:
-    if callee.name in caller.code.mentions and (callee.name not in GENERIC or caller.path == callee.path):
-        return True
-    return bool(callee.owner and callee.owner in caller.code.mentions and caller.owner != callee.owner)
-
-
 def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
     """Scripts first, then functions and classes that shard and that no script was seen to call."""
     plan = Plan(project)
@@ -221,12 +220,13 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
         if each.owner and (named_so or id(each) in sharding and each.name not in others):
             project.sharding_methods.setdefault(each.name, []).append((each.path, each.owner))
     classes, objects = classes_in(project, [*plan.seeds, *importers]), objects_in(project, plan.seeds)
-    plan.reaching = reaching(definitions, plan.sharding, classes, objects, project.imported_by)
+    plan.calls = Callers(project, definitions, classes, objects)
+    plan.reaching = reaching(plan.sharding, plan.calls)
     for each in plan.reaching:
         project.reaching.setdefault(each.path, set()).add((each.name, each.code.row))
         if each.owner:
             project.reaching_classes.setdefault(each.path, set()).add(each.owner)
-            project.called_in_turn |= {each.name} & each.code.mentions
+            project.called_in_turn |= {each.name} & each.code.mentions.all()
     base = str(project.root)  # from which the names of tests count
     if project.programs is None:
         base = os.path.commonpath([os.path.dirname(path) for path in project.files])

@@ -6,11 +6,25 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from ...vocab.declared import record
+from .mentions import (
+    FUNCTIONS,
+    Aliases,
+    AnyFunction,
+    Bound,
+    Mentions,
+    aliases,
+    bound,
+    computed,
+    keeps,
+    last,
+    mentions,
+    parameters,
+    walked,
+)
 
 SEED = "fully_shard"
-Bound = dict[str, frozenset[str]]  # name -> keywords and names that it is stored under
-Aliases = dict[str, set[str]]  # name -> what it stands for
 Mark = tuple[str, int]  # a name, and the row where its definition begins, with its decorators
+Imports = dict[str, list[tuple[str, int]]]  # name -> modules that it may be or come from, with the level of the import
 
 
 @record
@@ -19,17 +33,18 @@ class Function:
 
     ``holder`` is the class that it stands in, without anything between the two. ``computed``: names that it asks for
     in parts, with a star for what is not written (``getattr(self, f"_wrap_{kind}")``). ``decorators``: the names in its
-    decorators, which may put it into a table.
+    decorators, which may put it into a table. ``keeps``: the names under which it stores what it is given.
     """
 
     name: str
     owner: str
     row: int
     holder: Mark | None
-    mentions: frozenset[str]
+    mentions: Mentions
     bound: Bound
     computed: frozenset[str] = frozenset()
     decorators: frozenset[str] = frozenset()
+    keeps: frozenset[str] = frozenset()
 
 
 @record
@@ -53,11 +68,16 @@ class Facts:
     classes: list[Class]
     outer: list[Mark]
     objects: dict[str, str]
+    imports: Imports
 
     @property
     def at_once(self) -> frozenset[str]:
         """What is mentioned where the file is imported: by its own statements and above its definitions."""
-        return self.functions[-1].mentions
+        return self.functions[-1].mentions.all()
+
+    def defines(self, name: str) -> bool:
+        """At its top."""
+        return any(each.name == name for each in self.classes) or any(each == name for each, _ in self.outer)
 
 
 def facts_of(tree: ast.Module) -> Facts:
@@ -65,109 +85,160 @@ def facts_of(tree: ast.Module) -> Facts:
     whole = [part for _, inside in parts for part in inside]
     classes = [_class(node) for node in tree.body if isinstance(node, ast.ClassDef)]
     outer = [mark(node) for node in tree.body if isinstance(node, FUNCTIONS)]
-    functions = [*_functions(parts, _aliases(whole))]
-    return Facts(any(map(_speaks, whole)), any(map(_acts, tree.body)), functions, classes, outer, _objects(tree))
+    imports = _imports(whole)
+    functions = [*_functions(parts, aliases(whole), frozenset(imports) | _names(parts))]
+    speaks, acts = any(map(_speaks, whole)), any(map(_acts, tree.body))
+    return Facts(speaks, acts, functions, classes, outer, _objects(tree), imports)
+
+
+def _imports(whole: Iterable[ast.AST]) -> Imports:
+    """Anywhere in the file, also by the name that a thing has where it comes from."""
+    found: Imports = {}
+    for node in whole:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                found.setdefault(alias.asname or alias.name.split(".")[0], []).append((alias.name, 0))
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            for alias in node.names:
+                ways = [(base, node.level), (f"{base}.{alias.name}" if base else alias.name, node.level)]
+                for name in {alias.name, alias.asname or alias.name}:
+                    found.setdefault(name, []).extend(ways[:1] if name == "*" else ways)
+    return found
+
+
+def _names(parts: Iterable[tuple[ast.stmt, list[ast.AST]]]) -> frozenset[str]:
+    """Definitions and globals anywhere in a file, and what is assigned at its top or that of a class."""
+    found: set[str] = set()
+    for statement, inside in parts:
+        plain = not isinstance(statement, (*FUNCTIONS, ast.ClassDef))
+        for node in inside:
+            if isinstance(node, FUNCTIONS):
+                found.add(node.name)
+            elif isinstance(node, ast.ClassDef):
+                own = [target for each in node.body if isinstance(each, ast.Assign) for target in each.targets]
+                found |= {node.name, *map(last, own)}
+            elif isinstance(node, ast.Global):
+                found |= {*node.names}
+            elif plain and isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                found.add(node.id)
+    return frozenset(found)
 
 
 def _objects(tree: ast.Module) -> dict[str, str]:
     """``MODELS = Registry("models")``: the name, and that of the class."""
     pairs = [(target, node.value) for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
     pairs += [each for target, value in pairs for each in zip(_parts(target), _parts(value))]
-    return {
-        _last(target): _last(value.func) for target, value in pairs if isinstance(value, ast.Call) and _last(target)
-    }
+    return {last(target): last(value.func) for target, value in pairs if isinstance(value, ast.Call) and last(target)}
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
     return node.elts if isinstance(node, (ast.Tuple, ast.List)) else []
 
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-
-
-def mark(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Mark:
+def mark(node: AnyFunction) -> Mark:
     return node.name, node.decorator_list[0].lineno if node.decorator_list else node.lineno
 
 
 def _class(node: ast.ClassDef) -> Class:
     methods = [mark(child) for child in node.body if isinstance(child, FUNCTIONS)]
-    return Class(node.name, node.lineno, [_last(base) for base in node.bases], methods)
+    return Class(node.name, node.lineno, [last(base) for base in node.bases], methods)
 
 
-def _functions(parts: Iterable[tuple[ast.stmt, list[ast.AST]]], aliases: Aliases) -> Iterator[Function]:
+def _functions(
+    parts: Iterable[tuple[ast.stmt, list[ast.AST]]], known: Aliases, names: frozenset[str]
+) -> Iterator[Function]:
     own: set[str] = set()
+    others: set[str] = set()
     whole: list[ast.AST] = []
     for node, inside in parts:
-        whole += inside
+        whole += _outside(node)
         if isinstance(node, FUNCTIONS):
-            above = _decorators(node, aliases)
-            yield Function(*_placed(node), None, _names(inside, aliases), _bound(inside), _computed(inside), above)
-            own |= above
+            yield _function(node, inside, known, names)
+            own |= _named(node, known)
         elif isinstance(node, ast.ClassDef):
-            own |= _decorators(node, aliases)
-            yield from _methods(node, inside, aliases)
-        elif isinstance(node, (ast.If, ast.Try)):
-            holders = _holders(inside)
-            for child in inside:
-                if isinstance(child, FUNCTIONS):
-                    yield Function(*_placed(child), holders.get(child), _names(walked(child), aliases), {})
-            own |= _names(inside, aliases)
+            own |= _named(node, known)
+            yield from _methods(node, inside, known, names)
         elif not isinstance(node, (ast.Import, ast.ImportFrom)):
-            own |= _names(inside, aliases)
-    yield Function("", "", 1, None, frozenset(own), _bound(whole), _computed(whole))
+            if isinstance(node, (ast.If, ast.Try)):
+                holders = _holders(inside)
+                for child in inside:
+                    if isinstance(child, FUNCTIONS):
+                        yield _function(child, walked(child), known, names, holder=holders.get(child))
+            said = mentions(inside, known)
+            own |= said.bare
+            others |= said.others
+    said = Mentions(frozenset(own), frozenset(others))
+    yield Function("", "", 1, None, said, bound(whole, names), computed(whole))
 
 
-def _methods(node: ast.ClassDef, inside: list[ast.AST], aliases: Aliases) -> Iterator[Function]:
+def _outside(tree: ast.AST) -> list[ast.AST]:
+    """What of a statement runs where it stands: all but the code of functions."""
+    found, queue = list[ast.AST](), [tree]
+    while queue:
+        node = queue.pop()
+        found.append(node)
+        if not isinstance(node, (*FUNCTIONS, ast.Lambda)):
+            queue += ast.iter_child_nodes(node)
+    return found
+
+
+def _function(
+    node: AnyFunction,
+    code: list[ast.AST],
+    known: Aliases,
+    names: frozenset[str],
+    *,
+    owner: str = "",
+    holder: Mark | None = None,
+    receiver: str = "",
+    above: frozenset[str] = frozenset(),
+) -> Function:
+    name, row = mark(node)
+    return Function(
+        name,
+        owner,
+        row,
+        holder,
+        mentions(code, known, receiver),
+        bound(code, names - parameters(code)),
+        computed(code),
+        above | _decorators(node, known),
+        keeps(code, names),
+    )
+
+
+def _methods(node: ast.ClassDef, inside: list[ast.AST], known: Aliases, names: frozenset[str]) -> Iterator[Function]:
     """All functions in a class, also those inside of its methods."""
-    holders, above = _holders(inside), _decorators(node, aliases)
+    holders, above = _holders(inside), _decorators(node, known)
+    receivers = {part: _receiver(each) for each in node.body if isinstance(each, FUNCTIONS) for part in walked(each)}
     for child in inside:
         if isinstance(child, FUNCTIONS):
-            code, placed = walked(child), _placed(child, node.name)
-            yield Function(
-                *placed, holders.get(child), _names(code, aliases), _bound(code), _computed(code),
-                above | _decorators(child, aliases),
-            )  # fmt: skip
+            told = {"owner": node.name, "receiver": receivers.get(child, "")}
+            yield _function(child, walked(child), known, names, holder=holders.get(child), above=above, **told)
 
 
-def _decorators(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, aliases: Aliases) -> frozenset[str]:
-    return frozenset(name for decorator in node.decorator_list for name in _names(walked(decorator), aliases))
+def _receiver(method: AnyFunction) -> str:
+    """What a method calls its own object."""
+    given = [*method.args.posonlyargs, *method.args.args]
+    return given[0].arg if given else ""
 
 
-_ASKING = frozenset({"getattr", "globals", "vars", "locals", "methodcaller", "attrgetter"})
-_TELLING = 3  # letters; with fewer, a name that is known in part may be any
+def _named(node: AnyFunction | ast.ClassDef, known: Aliases) -> frozenset[str]:
+    """All names in its decorators."""
+    return frozenset(name for decorator in node.decorator_list for name in mentions(walked(decorator), known).all())
 
 
-def _computed(code: list[ast.AST]) -> frozenset[str]:
-    """Texts that may be names, as far as they are written, in code that asks for something by its name."""
-    if not any(node.__class__ is ast.Name and node.id in _ASKING for node in code):
-        return frozenset()
-    texts = [node for node in code if isinstance(node, (ast.JoinedStr, ast.BinOp))]
-    found = {_spelled(node) for node in [*texts, *_names_given(code)]}
-    return frozenset(each for each in found if len(name := each.replace("*", "")) >= _TELLING and name.isidentifier())
-
-
-def _names_given(code: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """``getattr(module, "name")``, ``globals()["name"]``: what is written between the quotes."""
-    for node in code:
-        if isinstance(node, ast.Call) and _last(node.func) == "getattr":
-            yield from (each for each in node.args[1:2] if isinstance(each, ast.Constant))
-        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call):
-            yield from [node.slice] if isinstance(node.slice, ast.Constant) else []
-
-
-def _spelled(node: ast.AST) -> str:
-    """A text as far as it is written, with a star for the rest."""
-    if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else "*"
-    if isinstance(node, ast.JoinedStr):
-        return "".join(map(_spelled, node.values))
-    added = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
-    return _spelled(node.left) + _spelled(node.right) if isinstance(node, ast.BinOp) and added else "*"
-
-
-def _placed(node: ast.FunctionDef | ast.AsyncFunctionDef, owner: str = "") -> tuple[str, str, int]:
-    name, row = mark(node)
-    return name, owner, row
+def _decorators(node: AnyFunction | ast.ClassDef, known: Aliases) -> frozenset[str]:
+    """The names of its decorators themselves: ``registry``, ``TABLE`` and ``add`` in ``@registry.add(TABLE, x=3)``."""
+    found: set[str] = set()
+    for decorator in node.decorator_list:
+        called, given = decorator, list[ast.expr]()
+        if isinstance(decorator, ast.Call):
+            called, given = decorator.func, [each for each in decorator.args if isinstance(each, ast.Name)]
+        for part in (*walked(called), *given):
+            found |= mentions([part], known).all()
+    return frozenset(found)
 
 
 def _holders(code: Iterable[ast.AST]) -> dict[ast.AST, Mark]:
@@ -189,102 +260,3 @@ def _acts(node: ast.stmt) -> bool:
     if isinstance(node, (ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith)):
         return True
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
-
-
-# Parts of nodes that hold texts, numbers or operators: most of what there is, and nothing that is asked for here.
-_PLAIN = frozenset("arg asname attr conversion ctx id is_async kind level module op ops simple type_comment".split())
-_PARTS: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: (), ast.Name: (), ast.alias: (), ast.Global: ()}
-
-
-def _parts_of(kind: type[ast.AST]) -> tuple[str, ...]:
-    found = _PARTS[kind] = tuple(each for each in kind._fields if each not in _PLAIN)
-    return found
-
-
-def walked(tree: ast.AST) -> list[ast.AST]:
-    """``ast.walk``, which is expensive: a node and all below it but operators and contexts, outer ones first."""
-    found = [tree]
-    add = found.append
-    for node in found:
-        kind = node.__class__
-        parts = _PARTS.get(kind)
-        for name in _parts_of(kind) if parts is None else parts:
-            value = getattr(node, name)
-            if value.__class__ is list:
-                for each in value:
-                    if isinstance(each, ast.AST):
-                        add(each)
-            elif value is not None and isinstance(value, ast.AST):
-                add(value)
-    return found
-
-
-_BINDING = frozenset({ast.ImportFrom, ast.keyword, ast.Call, ast.Assign, ast.AnnAssign})
-_COLLECTS = frozenset("dict list tuple set frozenset OrderedDict MappingProxyType".split())
-_TABLES = (ast.Dict, ast.List, ast.Tuple, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp, ast.GeneratorExp)
-_PUTS = frozenset({"append", "add", "setdefault", "insert", "appendleft"})
-
-
-def _bound(code: Iterable[ast.AST]) -> Bound:
-    """Function values that travel: ``spec(fn=apply)``, ``self.fn = apply``, ``TABLE["x"] = apply``, ``ALL.add(apply)``.
-
-    So do names that other files import from this one: ``from .trainer import Trainer as DistillationTrainer``.
-    """
-    found: dict[str, set[str]] = {}
-    for node in code:
-        if node.__class__ not in _BINDING:
-            continue
-        if isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                if alias.asname:
-                    found.setdefault(alias.name, set()).add(alias.asname)
-        elif isinstance(node, ast.keyword) and node.arg and isinstance(node.value, (ast.Name, ast.Attribute)):
-            found.setdefault(_last(node.value), set()).add(node.arg)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _PUTS:
-            for put in node.args:
-                found.setdefault(_last(put), set()).add(_last(node.func.value))
-        elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names = {_last(target) for target in targets} - {""}
-            for value in walked(node.value) if _holds_several(node.value) else [node.value]:
-                if isinstance(value, (ast.Name, ast.Attribute)):
-                    found.setdefault(_last(value), set()).update(names)
-    return {name: frozenset(others) for name, others in found.items()}
-
-
-def _holds_several(value: ast.AST) -> bool:
-    """A table, written out or made of others: ``{each.name: each for each in (A, B)}``, ``dict(a=A)``."""
-    if isinstance(value, ast.Call):
-        return _last(value.func) in _COLLECTS
-    return isinstance(value, _TABLES)
-
-
-def _last(node: ast.AST) -> str:
-    if isinstance(node, ast.Subscript):
-        return _last(node.value)
-    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-
-
-def _names(code: Iterable[ast.AST], aliases: Aliases) -> frozenset[str]:
-    """Names and attributes that code mentions; for an alias also what it stands for."""
-    found: set[str] = set()
-    for node in code:
-        kind = node.__class__
-        if kind is ast.Name:
-            found.add(node.id)  # type: ignore[attr-defined]
-        elif kind is ast.Attribute:
-            found.add(node.attr)  # type: ignore[attr-defined]
-    for name in found & aliases.keys():
-        found = found | aliases[name]
-    return frozenset(found)
-
-
-def _aliases(code: Iterable[ast.AST]) -> Aliases:
-    """``from util import shard as apply``, anywhere in the file."""
-    found: Aliases = {}
-    for node in code:
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            for alias in node.names:
-                if alias.asname and alias.asname != alias.name:
-                    found.setdefault(alias.asname, set()).add(alias.name.split(".")[-1])
-    return found

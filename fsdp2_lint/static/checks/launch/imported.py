@@ -47,7 +47,7 @@ def _speaking(project: Project, paths: list[str]) -> list[str]:
         known.update((path, facts) for path in found if (facts := project.facts(path)) is not None)
         functions = [each for facts in known.values() for each in facts.functions if each.name]
         size = len(names)
-        names |= {each.name for each in functions if not names.isdisjoint(each.mentions)}
+        names |= {each.name for each in functions if not names.isdisjoint(each.mentions.all())}
         more = len(names) > size
     return [path for path, facts in known.items() if not names.isdisjoint(facts.at_once)]
 
