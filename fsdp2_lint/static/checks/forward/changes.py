@@ -49,7 +49,9 @@ class StaticPass(Subject):
         return [
             step
             for step in self.program.trace.of(*WRITES)
-            if self.forward.index < step.index < self.backward.index and self.program.touches(self.obj, step.subject)
+            if self.forward.index < step.index < self.backward.index
+            and self.program.touches(self.obj, step.subject)
+            and step.guard.compatible(self.backward.guard)
         ]
 
     def _unclear(self, write: AnyStep) -> str:
@@ -76,11 +78,15 @@ def passes(program: Program, backward: Step[events.Backward]) -> Iterator[Static
     written = [step for step in program.trace.of(*WRITES, before=backward) if step.subject is not None]
     if not written:
         return
-    before = [step.index for step in program.trace.of(events.Backward) if step.index < backward.index]
+    same_run = backward.guard.compatible  # one call on several paths is a step on each
+    before = [step.index for step in program.trace.of(events.Backward, before=backward) if same_run(step.guard)]
     calls = tuple(
         call
         for call in program.trace.of(events.Called, before=backward)
-        if call.index > max(before, default=-1) and not call.what.inside and not _is_free(call) and call.what.recorded
+        if call.index > max(before, default=-1)
+        and not (call.what.inside or _is_free(call))
+        and call.what.recorded
+        and same_run(call.guard)
     )
     last = {call.subject: call for call in calls if call.subject is not None and _runs_sharded(program, call)}
     for obj, forward in last.items():

@@ -16,22 +16,29 @@ from ...libraries.torch.sharding.module_tree import CONTAINERS, FREE, PARAMETRIC
 from ...libraries.torch.sharding.sizes import Size
 
 
-def stack_of_blocks(machine: Machine, obj: Obj, depth: int = 0) -> str:
-    """The name of a list of blocks below ``obj``."""
+def stack_of_blocks(machine: Machine, obj: Obj) -> str:
+    """The name of a list of blocks below ``obj``, or what to call its parts if it is one itself."""
+    return "its modules" if _is_stack(machine, obj) else _stack_below(machine, obj)
+
+
+def _stack_below(machine: Machine, obj: Obj, depth: int = 0) -> str:
     for child, (holder, name) in machine.parents.items():
         if holder is not obj or depth > BUDGET.module_depth:
             continue
-        held = contents(machine, child)
-        cls = child.atom.cls
-        if held is not None and isinstance(cls, Ext) and cls.qname in CONTAINERS:
-            blocks = [
-                item for item, (where, _) in machine.parents.items() if where is child and has_parameters(machine, item)
-            ]
-            if any(is_each(machine.parents[item][1]) for item in blocks) or len(blocks) > 2:
-                return name
-        if found := stack_of_blocks(machine, child, depth + 1):
+        if _is_stack(machine, child):
+            return name
+        if found := _stack_below(machine, child, depth + 1):
             return f"{name}.{found}"
     return ""
+
+
+def _is_stack(machine: Machine, obj: Obj) -> bool:
+    """Is it a container of several modules with parameters?"""
+    cls = obj.atom.cls
+    if not isinstance(cls, Ext) or cls.qname not in CONTAINERS or contents(machine, obj) is None:
+        return False
+    places = [where for item, (at, where) in machine.parents.items() if at is obj and has_parameters(machine, item)]
+    return any(map(is_each, places)) or len(places) > 2
 
 
 def has_parameters(machine: Machine, obj: Obj, depth: int = 0) -> bool:
