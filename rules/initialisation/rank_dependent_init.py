@@ -30,7 +30,7 @@ class RankDependentInit(Rule):
             return
         seeded = model.seeded_by_rank()
         if seeded:
-            replicas = model.replicated()
+            replicas = model.replicated().surely
             yield self.found(
                 event.when,
                 f"the ranks build {model.label} with different random weights, and fully_shard does not broadcast",

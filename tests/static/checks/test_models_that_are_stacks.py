@@ -25,7 +25,7 @@ model(torch.ones(1, wide)).sum().backward()
 STACKS = [
     "nn.Sequential(*[Wide() for _ in range(4)])",
     "nn.Sequential(*(Wide() for _ in range(int(os.environ['LAYERS']))))",
-    "nn.Sequential(nn.Embedding(9, wide), Wide(), Wide(), nn.Linear(wide, 9))",
+    "nn.Sequential(nn.Embedding(9, wide), Wide(), Wide(), Wide(), nn.Linear(wide, 9))",
     "nn.TransformerEncoder(nn.TransformerEncoderLayer(wide, 8), 6)",
 ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from astroid import nodes
 
@@ -80,11 +80,14 @@ class StaticHelper(AtStep[events.StateHelper]):
         return self._chosen({"full_state_dict": True, "cpu_offload": False}, model)
 
     def _on_cpu(self) -> bool:
-        """Does the job run on CPUs, where there is no other memory to keep the tensors in?"""
+        """Does the job run on CPUs, where there is no other memory to keep the tensors in? Not if it does elsewhere."""
         machine, trace = self.program.machine, self.program.trace
-        backends = [step.what.backend for step in trace.of(events.ProcessGroup)]
-        devices = [step.what.device for step in trace.of(events.Mesh)]
-        return Const("gloo") in backends or any(device_kind(machine, device) == "other" for device in devices)
+        here = self.step.guard.compatible
+        backends = [step.what.backend for step in trace.of(events.ProcessGroup) if here(step.guard)]
+        devices = [step.what.device for step in trace.of(events.Mesh) if here(step.guard)]
+        return _all(backend == Const("gloo") for backend in backends) or _all(
+            device_kind(machine, device) == "other" for device in devices
+        )
 
     def _chosen(self, wanted: dict[str, bool], model: Obj | None = None) -> Answer[Place]:
         """Are the options set like this, on a path on which the model is sharded? yes: Place where they are made."""
@@ -282,3 +285,8 @@ def _filling(program: Program, optimizer: Obj, *, helped: bool) -> Iterator[AnyS
     for step in program.trace.of(events.StateHelper) if helped else ():
         if optimizer in step.what.optimizers:
             yield step
+
+
+def _all(said: Iterable[bool]) -> bool:
+    """Of several, and not of none."""
+    return {*said} == {True}

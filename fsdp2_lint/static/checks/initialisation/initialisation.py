@@ -138,32 +138,38 @@ class StaticEmptied(Subject):
         return many(places, self.program.among(*WRITES))
 
     def unrestored_buffers(self) -> Answer[tuple[Moment, list[str]]]:
-        buffers = [(name, self._restoring(buffer)) for name, buffer in self._buffers()]
+        buffers = [(name, self._restoring(buffer, held=held)) for name, buffer, held in self._buffers()]
         names = [name for name, steps in buffers if self.without(steps) is not None]
         if not names:
             for name, steps in buffers:
-                if not self.surely_by([step for step in steps if step.subject is not None]):
+                if not self.surely_by([step for step in steps if step.subject and not self.leaves_some(step)]):
                     return unknown(f"whether {steps[-1].when.at} computes {name} is not known")
             return self.program.nothing(self.obj, events.Written, after=self.begin, before=self.call, parts=True)
         why = self.not_followed()
         return unknown(why) if why else yes((self.begin.when, names))
 
-    def _buffers(self) -> Iterator[tuple[str, Obj]]:
-        """Buffers that no state dict holds, of the model and of what it is made of."""
+    def _buffers(self) -> Iterator[tuple[str, Obj, bool]]:
+        """Buffers of the model and of what it is made of, and whether a state dict holds them."""
         for module in [self.obj, *self.program.machine.parents]:
             registered = buffers(module.atom) if module.parent is None else None
             if registered and self.program.relation(self.obj, module) in (Relation.SAME, Relation.CONTAINS):
                 address = [str(item) for item in self.program.address(module)[1] if not str(item).startswith("[")]
                 for name, guard in registered.items():
-                    if guard is not None and self.begin.guard.implies(guard):
-                        yield ".".join([*address, name]), module.child(name)
+                    if guard is None or self.begin.guard.implies(guard):
+                        yield ".".join([*address, name]), module.child(name), guard is None
 
-    def _restoring(self, buffer: Obj) -> list[AnyStep]:
-        """What may touch it after it lost its value. Loads do not: they do not know it."""
+    def _restoring(self, buffer: Obj, *, held: bool) -> list[AnyStep]:
+        """What may touch it after it lost its value. A state dict does if it holds it."""
+        found = [
+            step
+            for step in self.program.trace.of(*WRITES)
+            if isinstance(step.what, events.Loaded) or step.what.buffers or step.what.from_state
+            if held or isinstance(step.what, events.Written) and step.what.buffers
+        ]
         return [
             step
-            for step in self.program.trace.of(events.Written)
-            if step.what.buffers and (step.subject is None or self.program.touches(buffer, step.subject))
+            for step in found
+            if step.subject is None or self.program.touches(buffer, step.subject)
             if step.index > self.begin.index or step.context
         ]
 

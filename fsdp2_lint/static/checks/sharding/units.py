@@ -62,8 +62,12 @@ class StaticUnit(OfStep[events.Sharded]):
         may = ""
         address = self.program.machine.libraries.address
         for earlier, other, relation in self.program.touching(self.obj):
-            if self._from_one_call(earlier) or not earlier.precedes(self.step):
-                continue  # in the same call: what it gets there are alternatives or elements, not one thing twice
+            if not earlier.precedes(self.step):
+                continue
+            if self._from_one_call(earlier):  # what it gets there are alternatives, or elements of a list
+                if other is not self.obj and relation in (Relation.MAY, Relation.SAME):
+                    may = f"whether the loop comes to {self.label} twice is not known"
+                continue
             unclear = self._depends_on_more(earlier)
             if relation is Relation.SAME and unclear is not None:
                 may = f"whether {unclear.when.at} shards {self.label} depends on a condition that is not known"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from ...budget import BUDGET
@@ -17,28 +18,32 @@ from ...libraries.torch.sharding.sizes import Size
 
 
 def stack_of_blocks(machine: Machine, obj: Obj) -> str:
-    """The name of a list of blocks below ``obj``, or what to call its parts if it is one itself."""
-    return "its modules" if _is_stack(machine, obj) else _stack_below(machine, obj)
+    """The name of a list of blocks below ``obj``, or what to call its parts if it is a stack of them itself."""
+    each, parts = _stacked(machine, obj)
+    kinds = Counter(part.atom.cls for part in parts)  # several layers are no stack: of some kind there are several
+    return "its modules" if each or max(kinds.values(), default=0) > 2 else _stack_below(machine, obj)
 
 
 def _stack_below(machine: Machine, obj: Obj, depth: int = 0) -> str:
     for child, (holder, name) in machine.parents.items():
         if holder is not obj or depth > BUDGET.module_depth:
             continue
-        if _is_stack(machine, child):
+        each, parts = _stacked(machine, child)
+        if each or len(parts) > 2:
             return name
         if found := _stack_below(machine, child, depth + 1):
             return f"{name}.{found}"
     return ""
 
 
-def _is_stack(machine: Machine, obj: Obj) -> bool:
-    """Is it a container of several modules with parameters?"""
+def _stacked(machine: Machine, obj: Obj) -> tuple[bool, list[Obj]]:
+    """The modules with parameters in a container: does one stand for each of them, and which are there?"""
     cls = obj.atom.cls
     if not isinstance(cls, Ext) or cls.qname not in CONTAINERS or contents(machine, obj) is None:
-        return False
-    places = [where for item, (at, where) in machine.parents.items() if at is obj and has_parameters(machine, item)]
-    return any(map(is_each, places)) or len(places) > 2
+        return False, []
+    held = {item: at for item, (holder, at) in machine.parents.items() if holder is obj}
+    parts = [item for item in held if has_parameters(machine, item)]
+    return any(is_each(held[item]) for item in parts), parts
 
 
 def has_parameters(machine: Machine, obj: Obj, depth: int = 0) -> bool:

@@ -25,6 +25,7 @@ class Written(Counted, InLoops):
     words: ClassVar[str] = "write to parameters"
     in_place: bool  # the tensors stay, on whatever device they are
     buffers: bool  # its buffers may be written as well
+    from_state: bool = False  # by a state dict: those that one holds, too
 
 
 class Drawn(Counted):

@@ -222,7 +222,13 @@ def _thrown_away(machine: Machine, state: StateDict) -> bool:
 
 
 def written(
-    machine: Machine, node: nodes.NodeNG, values: Iterable[Value], *, in_place: bool = False, buffers: bool = True
+    machine: Machine,
+    node: nodes.NodeNG,
+    values: Iterable[Value],
+    *,
+    in_place: bool = False,
+    buffers: bool = True,
+    from_state: bool = False,
 ) -> None:
     """These may be written here. ``in_place``: the tensors stay, on whatever device they are."""
     if not machine.libraries.blank.atoms:
@@ -232,7 +238,7 @@ def written(
         more = buffers and not isinstance(leaf, (Params, ParamV))  # who has a parameter in hand gets no buffer by it
         found.update(dict.fromkeys((obj, more) for obj in _owners_of(machine, leaf)))
     for obj, more in found:
-        machine.emit(events.Written(in_place=in_place, buffers=more), node, obj)
+        machine.emit(events.Written(in_place=in_place, buffers=more, from_state=from_state), node, obj)
 
 
 def overwritten(machine: Machine, obj: Obj, node: nodes.NodeNG, value: Value | None = None) -> None:
@@ -256,7 +262,8 @@ def handed(machine: Machine, qname: str, call: Call) -> None:
         return
     name = qname.rsplit(".", 1)[-1]
     if qname.startswith(FILLERS):
-        written(machine, call.node, call.all, buffers="state_dict" not in qname and "checkpoint" not in qname)
+        by_state = "state_dict" in qname or "checkpoint" in qname
+        written(machine, call.node, call.all, buffers=not by_state, from_state=by_state)
         return
     reads = qname.startswith(_READERS) and not qname.startswith((*_WRITERS, *_WRITING_BUILTINS))
     if reads and not (name.endswith("_") and not name.endswith("__") or "load" in name):

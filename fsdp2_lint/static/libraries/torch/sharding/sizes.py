@@ -76,7 +76,7 @@ _LAYERS: dict[str, tuple[tuple[str, ...], Callable[..., int]]] = {
     **{f"BatchNorm{axes}d": (("num_features",), lambda features: 2 * features) for axes in (1, 2, 3)},
     **{f"Conv{axes}d": (_CONVOLUTION, _convolution(axes)) for axes in (1, 2, 3)},
     **{f"ConvTranspose{axes}d": (_CONVOLUTION, _convolution(axes)) for axes in (1, 2, 3)},
-    "MultiheadAttention": (("embed_dim",), lambda width: 3 * width * (width + 1) + 2 * width),  # without its out_proj
+    "MultiheadAttention": (("embed_dim",), lambda width: 4 * width * (width + 1) + 2 * width),
     "RNN": (_RECURRENT, _recurrent(1)),
     "GRU": (_RECURRENT, _recurrent(3)),
     "LSTM": (_RECURRENT, _recurrent(4)),

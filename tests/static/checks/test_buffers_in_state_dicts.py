@@ -1,0 +1,62 @@
+"""FSDP204 of buffers that a state dict holds: one that is loaded brings them back, and nothing else does."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.program import analyse, script
+
+MAIN = """
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, set_model_state_dict
+import torch.distributed.checkpoint as dcp
+
+class Rotary(nn.Module):
+    def __init__(self, wide):
+        super().__init__()
+        self.project = nn.Linear(wide, wide)
+        self.register_buffer("table", torch.arange(wide).float())
+
+    def start(self):
+        nn.init.normal_(self.project.weight)
+        nn.init.zeros_(self.project.bias)
+
+    def forward(self, x):
+        return self.project(x) + self.table
+
+dist.init_process_group("nccl")
+with torch.device("meta"):
+    model = Rotary(8)
+fully_shard(model)
+model.to_empty(device="cuda")
+model.start()
+{}
+optimizer = torch.optim.AdamW(model.parameters())
+model(torch.ones(1, 8)).sum().backward()
+optimizer.step()
+"""
+GIVEN = "set_model_state_dict(model, torch.load('x.pt'), options=StateDictOptions(full_state_dict=True{}))"
+
+
+def verdicts(then: str) -> set[str]:
+    return analyse(script(MAIN.format(then))).verdicts("FSDP204")
+
+
+@pytest.mark.parametrize("then", ["pass", f"if os.environ.get('RESUME'):\n    {GIVEN.format('')}"])
+def test_without_one_it_is_garbage(then: str) -> None:
+    assert verdicts(then) == {"violated"}
+
+
+@pytest.mark.parametrize("then", [
+    GIVEN.format(""),
+    "held = get_model_state_dict(model)\ndcp.load(held, checkpoint_id='x')\nset_model_state_dict(model, held)",
+    "model.load_state_dict(torch.load('x.pt'), assign=True)",
+    "model.table.copy_(torch.arange(8))",
+    "model.table = torch.arange(8).float()",
+])  # fmt: skip
+def test_what_brings_it_back(then: str) -> None:
+    assert verdicts(then) == {"upheld"}
+
+
+@pytest.mark.parametrize("then", [GIVEN.format(", strict=False"), "from unseen_package import fill\nfill(model)"])
+def test_what_may_bring_it_back(then: str) -> None:
+    assert verdicts(then) == {"unknown"}

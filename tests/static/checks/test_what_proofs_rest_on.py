@@ -1,0 +1,58 @@
+"""Answers that rested on the wrong thing, as programs of our own."""
+
+from __future__ import annotations
+
+from tests.static.program import Analysis, analyse, script
+
+MAIN = """
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+
+class Wide(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(9000, 9000) for _ in range(40)])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+{first}
+model = Wide()
+for layer in {layers}:
+    fully_shard(layer)
+fully_shard(model)
+optimizer = torch.optim.AdamW(model.parameters())
+model(torch.ones(1, 9000)).sum().backward()
+optimizer.step()
+held = get_model_state_dict(model, options=StateDictOptions(full_state_dict=True))
+"""
+NCCL = 'dist.init_process_group("nccl")'
+GLOO = 'dist.init_process_group("gloo")'
+EITHER = f"if torch.cuda.is_available():\n    {NCCL}\nelse:\n    {GLOO}"
+
+
+def judged(first: str = NCCL, layers: str = "model.layers") -> Analysis:
+    return analyse(script(MAIN.format(first=first, layers=layers)))
+
+
+def test_a_job_that_may_run_on_gpus_gathers_there() -> None:
+    """FSDP702: that the script falls back to gloo says nothing of the other path."""
+    assert "FSDP702" in judged(NCCL).codes and "FSDP702" in judged(EITHER).codes
+    assert "FSDP702" not in judged(GLOO).codes
+
+
+def test_a_list_that_may_hold_a_layer_twice() -> None:
+    """FSDP305 is upheld where a loop comes to each layer once."""
+    assert judged().verdicts("FSDP305") == {"upheld"}
+    assert "upheld" not in judged(layers="list(model.layers) + [model.layers[0]]").verdicts("FSDP305")
+
+
+def test_seeds_of_ranks_are_a_fault_on_whatever_mesh() -> None:
+    """FSDP203: where the mesh is not known, the weaker of the two is certain."""
+    mesh = "dist.device_mesh.init_device_mesh('cuda', (2, 8) if os.environ.get('NODES') else (8,))"
+    seeded = f"{NCCL}\ntorch.manual_seed(dist.get_rank())\nmesh = {mesh}"
+    text = MAIN.replace("fully_shard(layer)", "fully_shard(layer, mesh=mesh)").replace(
+        "fully_shard(model)", "fully_shard(model, mesh=mesh)"
+    )
+    assert "FSDP203" in analyse(script(text.format(first=seeded, layers="model.layers"))).codes
