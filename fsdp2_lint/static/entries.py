@@ -17,7 +17,7 @@ from ..files.kinds import is_test
 from ..vocab.declared import record
 from ..vocab.rule import ProgramKey
 from .budget import BUDGET
-from .frontend.callers import Callers, reaching
+from .frontend.callers import Callers, calling, reaching
 from .frontend.definitions import (
     GENERIC,
     Definition,
@@ -210,6 +210,10 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
     for seed in plan.seeds:
         for path in (seed, *importers_of_one(project, seed)):
             plan.shares.setdefault(path, set()).add(seed)
+    for path, seed in calling(project, plan.seeds, importers):
+        for above in (path, *importers_of_one(project, path)):
+            plan.shares.setdefault(above, set()).add(seed)
+            importers += [above] if above not in importers else []
     project.relevant = {*plan.seeds, *importers}
     definitions = [each for path in [*plan.seeds, *importers] for each in project.careful(definitions_in, path)]
     plan.sharding = [each for each in definitions if SEED in each.code.mentions]

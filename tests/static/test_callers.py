@@ -136,3 +136,14 @@ def whole(model, rate):
     util.shard(model)
 """
     assert not reaches("import table\ndef main(rate=3):\n    print(rate)", {"table.py": table})
+
+
+def test_a_method_that_shards_is_called_on_a_model_that_a_framework_builds() -> None:
+    """Nothing imports the file of the model: its name stands in a configuration."""
+    kind = UTIL.replace("def prepare", "def apply_sharding").replace("def spread", "def forward")
+    script = (
+        "import hydra\ndef main():\n    model = hydra.utils.instantiate(cfg.model)\n    model.apply_sharding(make())"
+    )
+    assert reaches(script, {"net.py": kind})
+    assert not reaches(script.replace("apply_sharding", "forward"), {"net.py": kind})
+    assert not reaches("def main(apply_sharding):\n    print(apply_sharding)", {"net.py": kind})

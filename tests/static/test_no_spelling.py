@@ -40,6 +40,7 @@ ALLOWED = {
     "domain/events/base.py::Event.__init_subclass__": WORDS,
     "domain/spellings.py::spelled": VALUES,
     "frontend/definitions.py::mentions_seed": FILES,
+    "frontend/callers.py::calling": FILES,
     "frontend/callers.py::_fits": COMPUTED,
     "harness.py::_methods": PYTHON,
     "cache/stamp.py::_record": OWN,

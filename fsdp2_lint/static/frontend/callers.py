@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from .definitions import GENERIC, Definition
-from .facts import Class
+from .facts import SEED, Class
 from .project import Project
 
 # As attributes these say as little: those of tensors, modules and optimizers, and of what Python itself has.
@@ -165,6 +165,32 @@ class Callers:
     def _near(self, one: str, other: str) -> bool:
         """Are they one file, or does one import the other?"""
         return one == other or one in self._importers.get(other, ()) or other in self._importers.get(one, ())
+
+
+def calling(project: Project, seeds: list[str], known: list[str]) -> list[tuple[str, str]]:
+    """Files that call a method that shards, without an import of its file, and that file.
+
+    So does a script whose model a framework builds out of a configuration.
+    """
+    methods = {
+        function.name: path
+        for path in seeds
+        if (facts := project.facts(path)) is not None
+        for function in facts.functions
+        if function.owner and SEED in function.mentions and function.name not in _COMMON
+    }
+    texts = {name: name.encode() for name in methods}
+    found: list[tuple[str, str]] = []
+    for path in project.scope if methods else ():
+        if path in project.unreadable or path in seeds or path in known:
+            continue
+        data = project.data(path)
+        named = [name for name, text in texts.items() if text in data]
+        facts = project.facts(path) if named else None
+        asked = [each.mentions.others for each in facts.functions] if facts is not None else []
+        called = next((name for name in named if any(name in others for others in asked)), None)
+        found += [(path, methods[called])] if called is not None else []
+    return found
 
 
 def reaching(sharding: list[Definition], callers: Callers) -> list[Definition]:

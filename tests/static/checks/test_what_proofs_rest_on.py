@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.static.program import Analysis, analyse, script
 
 MAIN = """
@@ -56,3 +58,49 @@ def test_seeds_of_ranks_are_a_fault_on_whatever_mesh() -> None:
         "fully_shard(model)", "fully_shard(model, mesh=mesh)"
     )
     assert "FSDP203" in analyse(script(text.format(first=seeded, layers="model.layers"))).codes
+
+
+SAVES = """
+dist.init_process_group("nccl")
+model = Net()
+fully_shard(model)
+optimizer = torch.optim.AdamW(model.parameters())
+model(torch.ones(1, 8, dtype=torch.long)).sum().backward()
+optimizer.step()
+{}
+"""
+
+
+@pytest.mark.parametrize("part", [
+    "p.to_local()", "p.to_local().detach().cpu()", "p.data.to_local().clone()", "p.grad.to_local().float()",
+])  # fmt: skip
+def test_a_rank_s_own_part_is_its_shard(part: str) -> None:
+    """FSDP701: that it is no DTensor any more does not make it whole."""
+    saved = f"torch.save({{n: {part} for n, p in model.named_parameters()}}, 'a.pt')"
+    assert "FSDP701" in analyse(script(SAVES.format(saved))).codes
+
+
+@pytest.mark.parametrize("part", ["p.to_local().norm()", "p.to_local().shape", "p.full_tensor().cpu()"])
+def test_what_is_computed_of_it_is_none(part: str) -> None:
+    saved = f"torch.save({{n: {part} for n, p in model.named_parameters()}}, 'a.pt')"
+    assert "FSDP701" not in analyse(script(SAVES.format(saved))).codes
+
+
+ADAPTED = """
+dist.init_process_group("nccl")
+model = AutoModelForCausalLM.from_pretrained("some/model", torch_dtype={})
+model = get_peft_model(model, LoraConfig(r=8))
+for layer in model.base_model.model.model.layers:
+    fully_shard(layer)
+fully_shard(model)
+optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad])
+model(torch.ones(1, 8, dtype=torch.long)).loss.backward()
+optimizer.step()
+"""
+PEFT = "from peft import LoraConfig, get_peft_model\nfrom transformers import AutoModelForCausalLM\n"
+
+
+def test_in_which_dtype_adapters_are_made_is_not_known() -> None:
+    """FSDP501: older versions of PEFT make them in that of the model, newer ones in float32."""
+    assert analyse(script(ADAPTED.format("torch.bfloat16"), PEFT)).verdicts("FSDP501") == {"unknown"}
+    assert analyse(script(ADAPTED.format("torch.float32"), PEFT)).verdicts("FSDP501") == {"upheld"}

@@ -10,7 +10,20 @@ from ...domain.events import AnyStep
 from ...domain.formulas import LARGE, atoms
 from ...domain.path_conditions import PathCondition
 from ...domain.relations import Relation
-from ...domain.values import BELOW, BELOW_ANYHOW, NONE, PICK, Ext, Loaded, Obj, ParamV, StateDict, StateTensor, Value
+from ...domain.values import (
+    BELOW,
+    BELOW_ANYHOW,
+    NONE,
+    PICK,
+    Ext,
+    Loaded,
+    Obj,
+    ParamV,
+    StateDict,
+    StateTensor,
+    Value,
+    is_call,
+)
 from ...libraries.python.attempts import never_dtensor
 from ...libraries.torch.checkpoints.gathering import replaced
 from ...libraries.torch.checkpoints.key_prefixes import PREFIX
@@ -23,6 +36,7 @@ from ..shared.program import AtStep
 from .common_files import named_by
 
 _DDP = Ext("torch.nn.parallel.DistributedDataParallel")
+_COPIES = frozenset("data detach clone contiguous cpu cuda to float half bfloat16 numpy requires_grad_".split())
 _LAYERS = frozenset(Ext(f"torch.nn.{name}") for name in PARAMETRIC)
 
 
@@ -36,7 +50,8 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
         if self._in_memory():
             return many((), unknown("what becomes of the buffer in memory is not known"))
         why = self.program.open_why
-        for guard, leaf in self.leaves():
+        for guard, each in self.leaves():
+            leaf = _local_of(each) or each
             if isinstance(leaf, StateDict) and replaced(self.program.machine, leaf) is not None:
                 continue  # what it holds now comes next
             tensor = StateTensor(leaf) if isinstance(leaf, StateDict) else leaf
@@ -224,6 +239,15 @@ class StaticKeys(AtStep[events.KeysWritten]):
         if wrapped := self.step.what.wrapped:
             return yes(Place(wrapped[0], repr(PREFIX)))
         return self.program.nowhere(events.Wrapped)
+
+
+def _local_of(leaf: Value) -> ParamV | StateTensor | None:
+    """The tensor of which this is the rank's own part, or a copy of that: ``p.to_local().detach().cpu()``."""
+    if not isinstance(leaf, Obj) or leaf.atom.origin != "to_local()":
+        return None
+    copied = all(item in _COPIES or is_call(item) and item[1] in _COPIES for item in leaf.path)
+    of = next(iter(leaf.atom.operands), None)
+    return of if copied and isinstance(of, (ParamV, StateTensor)) else None
 
 
 def _made_as_module(leaf: Obj) -> bool:

@@ -17,7 +17,7 @@ from ...libraries.torch.precision.dtypes import DEFAULT, SOME_DTYPE, LayerDtype,
 from ...libraries.torch.precision.precision import LOW
 from ..shared.objects import RELATED
 from ..shared.program import OfStep
-from ..shared.structure import leaves
+from ..shared.structure import leaves, wrapped_by
 
 
 @record
@@ -119,11 +119,13 @@ class StaticMasters(OfStep[events.Event]):
         return ""
 
     def _loaded_parts(self) -> Iterator[tuple[Obj, LoadedIn]]:
-        """What it holds that a library loaded, and that is trained, perhaps."""
-        for part in self.program.machine.parents:
+        """What it holds that a library loaded and that may be trained; and what adapters are made for."""
+        machine, model = self.program.machine, self.held.model
+        adapted = wrapped_by(machine, model)  # adapters are made in its dtype, or by newer versions in full precision
+        for part in (*adapted, *machine.parents):
             loaded = part.atom.state(LoadedIn) if part.parent is None else None
-            inside = self.program.relation(part, self.held.model) in (Relation.INSIDE, Relation.MAY)
-            if loaded is not None and inside and not self._all_frozen(part, self.step):
+            inside = self.program.relation(part, model) in (Relation.INSIDE, Relation.MAY)
+            if loaded is not None and (part in adapted or inside and not self._all_frozen(part, self.step)):
                 yield part, loaded
 
     def _all_frozen(self, part: Obj, converted: AnyStep) -> bool:

@@ -25,6 +25,7 @@ from .structure import (
     sized_by,
     stack_of_blocks,
     stands_alone,
+    wrapped_by,
 )
 
 
@@ -211,21 +212,9 @@ class StaticModel(Subject):
     def _hooked(self) -> str:
         """Who may reduce gradients that no group reduces."""
         for step in self.program.trace.of(events.ParamHook):
-            if any(self.program.touches(self.obj, each) for each in (step.subject, *self._wrapped_by(step.subject))):
+            if any(self.program.touches(self.obj, each) for each in _with_inner(self.program, step.subject)):
                 return f"a hook on its parameters ({step.when.at}) may reduce their gradients"
         return ""
-
-    def _wrapped_by(self, wrapper: Obj | None) -> list[Obj]:
-        """The models that something may wrap which adds parts of its own, as adapters do: the outermost first."""
-        found, left = list[Obj](), [wrapper] if wrapper is not None else []
-        machine = self.program.machine
-        while left:
-            at = left.pop()
-            inner = machine.store.get((at, at.atom.wrapper)) if at.atom.wrapper else None
-            new = [leaf for leaf in machine.inside(inner) if isinstance(leaf, Obj)] if inner is not None else []
-            left += [each for each in new if each not in found]
-            found += new
-        return found
 
     def _outside_blocks(self) -> Answer[list[str]]:
         parts = [part for step, part in self.program.units(self.obj, Relation.CONTAINS, Relation.MAY)]
@@ -316,3 +305,7 @@ def _asks_a_setting(step: AnyStep) -> bool:
 
 def _is_setting(obj: Obj) -> bool:
     return obj.atom.kind == "configuration"
+
+
+def _with_inner(program: Program, obj: Obj | None) -> list[Obj]:
+    return [obj, *wrapped_by(program.machine, obj)] if obj is not None else []

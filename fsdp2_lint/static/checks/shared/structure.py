@@ -196,6 +196,18 @@ def perhaps_experts(path: tuple[Any, ...]) -> bool:
     return "expert" in words or "moe" in words
 
 
+def wrapped_by(machine: Machine, wrapper: Obj) -> list[Obj]:
+    """The models that something may wrap which adds parts of its own, as adapters do: the outermost first."""
+    found, left = list[Obj](), [wrapper]
+    while left:
+        at = left.pop()
+        inner = machine.store.get((at, at.atom.wrapper)) if at.atom.wrapper else None
+        new = [leaf for leaf in machine.inside(inner) if isinstance(leaf, Obj)] if inner is not None else []
+        left += [each for each in new if each not in found]
+        found += new
+    return found
+
+
 def from_a_library(obj: Obj) -> bool:
     """A transformer of Hugging Face: a stack of blocks between embeddings and a last norm."""
     return obj.parent is None and obj.atom.origin.startswith(("transformers.", "diffusers."))
