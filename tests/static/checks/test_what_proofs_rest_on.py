@@ -104,3 +104,29 @@ def test_in_which_dtype_adapters_are_made_is_not_known() -> None:
     """FSDP501: older versions of PEFT make them in that of the model, newer ones in float32."""
     assert analyse(script(ADAPTED.format("torch.bfloat16"), PEFT)).verdicts("FSDP501") == {"unknown"}
     assert analyse(script(ADAPTED.format("torch.float32"), PEFT)).verdicts("FSDP501") == {"upheld"}
+
+
+DEFAULT = """
+class Deep(nn.Module):
+    def __init__(self, device):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(9000, 9000, {own}) for _ in range(40)])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+dist.init_process_group("nccl")
+torch.set_default_device("cuda")
+model = Deep("meta")
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+"""
+
+
+def test_layers_that_name_their_device_are_not_on_the_default_one() -> None:
+    """FSDP206."""
+    assert "FSDP206" not in analyse(script(DEFAULT.format(own="device=device"))).codes
+    assert "FSDP206" in analyse(script(DEFAULT.format(own="bias=True"))).codes

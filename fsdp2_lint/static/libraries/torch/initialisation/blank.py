@@ -105,7 +105,10 @@ def leave(machine: Machine, value: Value) -> None:
 @external("torch.set_default_device")
 def set_default_device(machine: Machine, call: Call) -> Value:
     touch(machine, call.node, call.arg(0, "device"))
-    machine.libraries.blank.default = made_on(machine, call.arg(0, "device"))
+    place = made_on(machine, call.arg(0, "device"))
+    if place is not None and (path := machine.guard.join(place.path)) is not None:
+        place = place._replace(path=path)
+    machine.libraries.blank.default = place
     return NONE
 
 
@@ -118,8 +121,15 @@ def made(machine: Machine, obj: Obj, node: nodes.NodeNG) -> None:
     if place is not None and place.kind == "meta":
         _begin(machine, obj, node, place.path)
     elif place is not None and (path := machine.guard.join(place.path)) is not None:
-        with machine.on_path(path):
-            machine.emit(events.Moved(to=place.kind), node, obj)
+        if not _names_its_own(machine, obj, place.kind):
+            with machine.on_path(path):
+                machine.emit(events.Moved(to=place.kind), node, obj)
+
+
+def _names_its_own(machine: Machine, obj: Obj, kind: str) -> bool:
+    """Does a layer of it say itself where it is made (``device="meta"``), and not here?"""
+    elsewhere = {step.subject for step in machine.trace.of(events.Moved) if step.what.to != kind}
+    return any(machine.libraries.belongs(each, {obj.atom}) for each in elsewhere if each is not None)
 
 
 def made_by_library(machine: Machine, obj: Obj, qname: str, node: nodes.NodeNG) -> None:
