@@ -50,6 +50,9 @@ def test_each_line_is_used() -> None:
 def test_the_environment_sets_the_steps_of_a_program() -> None:
     few = stated({VARIABLE: "500"})
     assert (few.steps("script"), few.steps("class"), few.unsharded("function")) == (500, 500, 500)
+    many = stated({}, asked=400_000)
+    assert {many.steps(kind, near=near) for kind in ("script", "class") for near in (True, False)} == {400_000}
+    assert {many.unsharded(kind, near=near) for kind in ("script", "class") for near in (True, False)} == {400_000}
     assert stated({}) == stated({VARIABLE: ""}) == BUDGET
 
 
