@@ -19,6 +19,7 @@ from .mentions import (
     last,
     mentions,
     parameters,
+    stored_in,
     walked,
 )
 
@@ -91,10 +92,16 @@ def facts_of(tree: ast.Module) -> Facts:
     return Facts(speaks, acts, functions, classes, outer, _objects(tree), imports)
 
 
+_IMPORTS = frozenset({ast.Import, ast.ImportFrom})
+_NAMING = frozenset({*FUNCTIONS, ast.ClassDef, ast.Global, ast.Name})
+
+
 def _imports(whole: Iterable[ast.AST]) -> Imports:
     """Anywhere in the file, also by the name that a thing has where it comes from."""
     found: Imports = {}
     for node in whole:
+        if node.__class__ not in _IMPORTS:
+            continue
         if isinstance(node, ast.Import):
             for alias in node.names:
                 found.setdefault(alias.asname or alias.name.split(".")[0], []).append((alias.name, 0))
@@ -113,6 +120,8 @@ def _names(parts: Iterable[tuple[ast.stmt, list[ast.AST]]]) -> frozenset[str]:
     for statement, inside in parts:
         plain = not isinstance(statement, (*FUNCTIONS, ast.ClassDef))
         for node in inside:
+            if node.__class__ not in _NAMING:
+                continue
             if isinstance(node, FUNCTIONS):
                 found.add(node.name)
             elif isinstance(node, ast.ClassDef):
@@ -169,7 +178,7 @@ def _functions(
             own |= said.bare
             others |= said.others
     said = Mentions(frozenset(own), frozenset(others))
-    yield Function("", "", 1, None, said, bound(whole, names), computed(whole))
+    yield Function("", "", 1, None, said, bound(whole, names, stored_in(whole, names)), computed(whole))
 
 
 def _outside(tree: ast.AST) -> list[ast.AST]:
@@ -195,27 +204,30 @@ def _function(
     above: frozenset[str] = frozenset(),
 ) -> Function:
     name, row = mark(node)
+    given, stored = parameters(code), stored_in(code, names)
     return Function(
         name,
         owner,
         row,
         holder,
         mentions(code, known, receiver),
-        bound(code, names - parameters(code)),
+        bound(code, names - given, stored),
         computed(code),
         above | _decorators(node, known),
-        keeps(code, names),
+        keeps(given, stored),
     )
 
 
 def _methods(node: ast.ClassDef, inside: list[ast.AST], known: Aliases, names: frozenset[str]) -> Iterator[Function]:
     """All functions in a class, also those inside of its methods."""
     holders, above = _holders(inside), _decorators(node, known)
-    receivers = {part: _receiver(each) for each in node.body if isinstance(each, FUNCTIONS) for part in walked(each)}
+    codes = {each: walked(each) for each in node.body if isinstance(each, FUNCTIONS)}
+    receivers = {part: _receiver(each) for each, code in codes.items() for part in code if isinstance(part, FUNCTIONS)}
     for child in inside:
         if isinstance(child, FUNCTIONS):
             told = {"owner": node.name, "receiver": receivers.get(child, "")}
-            yield _function(child, walked(child), known, names, holder=holders.get(child), above=above, **told)
+            code = codes.get(child) or walked(child)
+            yield _function(child, code, known, names, holder=holders.get(child), above=above, **told)
 
 
 def _receiver(method: AnyFunction) -> str:

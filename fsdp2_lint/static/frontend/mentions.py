@@ -11,6 +11,7 @@ Bound = dict[
     str, frozenset[str]
 ]  # name, with a dot if it is an attribute -> keywords and names that it is stored under
 Aliases = dict[str, set[str]]  # name -> what it stands for
+Stored = list[tuple[ast.AST, set[str]]]
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -44,17 +45,20 @@ def mentions(code: Iterable[ast.AST], aliases: Aliases, receiver: str = "") -> M
     typed: set[str] = set()
     types: set[ast.AST] = set()
     for node in code:
-        types.update(_types(node))
-        if isinstance(node, ast.Name):
-            (typed if node in types else bare).add(node.id)
-        elif isinstance(node, ast.Attribute):
-            of = node.value
+        kind = node.__class__
+        if kind is ast.Name:
+            (typed if node in types else bare).add(node.id)  # type: ignore[attr-defined]
+        elif kind is ast.Attribute:
+            of: ast.expr = node.value  # type: ignore[attr-defined]
             if node in types:
-                typed.add(node.attr)
-            elif isinstance(of, ast.Name):
-                (own if of.id == receiver else others).add(node.attr)
+                found = typed
+            elif of.__class__ is ast.Name:
+                found = own if of.id == receiver else others
             else:
-                (above if isinstance(of, ast.Call) and last(of.func) == "super" else others).add(node.attr)
+                found = above if isinstance(of, ast.Call) and last(of.func) == "super" else others
+            found.add(node.attr)  # type: ignore[attr-defined]
+        elif kind in _TYPED:
+            types.update(_types(node))
     for name in bare & aliases.keys():
         bare |= aliases[name]
     for name in typed & aliases.keys():
@@ -73,6 +77,7 @@ def _types(node: ast.AST) -> list[ast.AST]:
     return []
 
 
+_TYPED = frozenset({ast.arg, ast.AnnAssign, ast.Call, *FUNCTIONS})
 _COMPARES = frozenset({"isinstance", "issubclass"})
 
 
@@ -97,41 +102,44 @@ _TABLES = (ast.Dict, ast.List, ast.Tuple, ast.Set, ast.DictComp, ast.ListComp, a
 _PUTS = frozenset({"append", "add", "setdefault", "insert", "appendleft"})
 
 
-def bound(code: list[ast.AST], names: frozenset[str]) -> Bound:
+def bound(code: list[ast.AST], names: frozenset[str], stored: Stored) -> Bound:
     """Function values that travel: ``spec(fn=apply)``, ``self.fn = apply``, ``TABLE["x"] = apply``, ``ALL.add(apply)``.
 
     So do names that other files import from this one: ``from .trainer import Trainer as DistillationTrainer``. What is
     none of the ``names`` of the file is a variable: as a value it is no function, and nobody else sees what it holds.
     """
     found: dict[str, set[str]] = {}
-    for node, under in _stored(code, names):
+    for node, under in stored:
         if isinstance(node, ast.Attribute):
             found.setdefault(f".{node.attr}", set()).update(under)
         elif isinstance(node, ast.Name) and node.id in names:
             found.setdefault(node.id, set()).update(under)
     for node in code:
-        for alias in node.names if isinstance(node, ast.ImportFrom) else ():
-            if alias.asname:
-                found.setdefault(alias.name, set()).add(alias.asname)
+        if node.__class__ is ast.ImportFrom:
+            for alias in node.names:
+                if alias.asname:
+                    found.setdefault(alias.name, set()).add(alias.asname)
     return {name: frozenset(others) for name, others in found.items()}
 
 
 def parameters(code: Iterable[ast.AST]) -> frozenset[str]:
     """Of all functions in it."""
-    return frozenset(each.arg for each in code if isinstance(each, ast.arg))
+    return frozenset(node.arg for node in code if node.__class__ is ast.arg)
 
 
-def keeps(code: list[ast.AST], names: frozenset[str]) -> frozenset[str]:
-    """The names under which a function stores what it is given."""
-    given = parameters(code)
-    stored = _stored(code, names) if given else ()
+def keeps(given: frozenset[str], stored: Stored) -> frozenset[str]:
+    """The names under which a function stores what it is ``given``."""
     return frozenset(
         name for each, under in stored if isinstance(each, ast.Name) and each.id in given for name in under
     )
 
 
-def _stored(code: Iterable[ast.AST], names: frozenset[str]) -> Iterator[tuple[ast.AST, set[str]]]:
+def stored_in(code: Iterable[ast.AST], names: frozenset[str]) -> Stored:
     """What is put somewhere, and the names under which others find it."""
+    return list(_stored(code, names))
+
+
+def _stored(code: Iterable[ast.AST], names: frozenset[str]) -> Iterator[tuple[ast.AST, set[str]]]:
     for node in code:
         if node.__class__ not in _BINDING:
             continue
