@@ -11,7 +11,7 @@ from functools import partial
 from ..errors import debugging, in_words
 from ..vocab.answers import CannotTell
 from ..vocab.declared import record
-from ..vocab.finding import Site
+from ..vocab.finding import Site, listed
 from ..vocab.rule import Dispatcher, ModelKey, Rule, Verdict, for_target
 from ..vocab.target import NEWEST
 from .budget import BUDGET
@@ -184,10 +184,12 @@ class _Following:
         elif entry.kind == "function":
             machine.run_function(Func(module, node))
         else:
+            cut: dict[str, list[str]] = {}
             for method, why in drive(machine, ClassV(module, node)):
-                self.found.out_of_budget.append(f"{entry.name}.{method.name}(): {why}")
+                cut.setdefault(why, []).append(f"{method.name}()")
                 if self.project.may_shard(method.module.path, method.node):
                     self.program.cut_off(f"{entry.name}.{method.name}() went out of budget ({why})")
+            self.found.out_of_budget += (f"{entry.name}, {listed(names)}: {why}" for why, names in cut.items())
 
     def dispatcher_of(self, rules: Sequence[Rule]) -> Dispatcher:
         made = Dispatcher(rules, self.program.incomplete, partial(doubtful, self.program))
