@@ -8,6 +8,7 @@ that imports it, directly or not. They are looked for in the text of the project
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding, Site
 
 Judged = TypeVar("Judged", "ModelVerdicts", "ProgramVerdicts")
+SEED = b"fully_shard"
+_METHOD = re.compile(rb"^[ \t]+(?:async[ \t]+)?def[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
+_ASKED = re.compile(rb"\.([A-Za-z_]\w*)[ \t]*\(")
 MANY = 16  # names to look for in each file: with more, the imports are read at once
 
 
@@ -47,7 +51,7 @@ def around(given: Discovered, source_roots: Sequence[str]) -> Around:
     lookup = _lookup(given, project, source_roots)
     if not given.candidates and not imported:
         reached = _closure(given.files, lambda path: _imports(lookup, given, path), _known(project, given))
-        if not _speak(reached, given, project):
+        if not _speak(reached, given, project) and not _joined(reached, given, project):
             return Around(notes=_notes(project, given))
     return _programs(given, walk_project(given) if not project.cut else project, source_roots)
 
@@ -81,6 +85,8 @@ def _programs(given: Discovered, project: Discovered, source_roots: Sequence[str
     lookup = _lookup(given, project, source_roots)
     known = _known(project, given)
     imports = {path: _imports(lookup, given, path) for path in lookup.files}
+    for path, seed in _joined(lookup.files, given, project):
+        imports[path].append(seed)
 
     def imported(path: str) -> list[str]:
         if path not in imports:
@@ -95,6 +101,24 @@ def _programs(given: Discovered, project: Discovered, source_roots: Sequence[str
     within = Surroundings(lookup.files, frozenset(begin), _inverted(imports))
     linked = given.users > 0 or any(speaks_of_fsdp2(text_of(path, given)) for path in reached)
     return Around(scope, within, _notes(project, given), linked)
+
+
+def _joined(files: Iterable[str], given: Discovered, project: Discovered) -> list[tuple[str, str]]:
+    """Which of these call a method that shards on a model that some framework builds, and the file of that method.
+
+    Nothing in them imports it, so this stands for an import.
+    """
+    seeds = {path: text_of(path, given) for path in dict.fromkeys([*given.candidates, *project.candidates])}
+    methods = {path: {*_METHOD.findall(text)} for path, text in seeds.items() if SEED in text and not project.cut}
+    names = set[bytes]().union(*methods.values())
+    asking = {path: asked for path in files if (asked := names & {*_ASKED.findall(text_of(path, given))})}
+    if not asking:
+        return []
+    from fsdp2_lint.static.frontend.joining import joins  # few checks need it
+
+    wanted = set[bytes]().union(*asking.values())
+    holding = {path: seeds[path] for path, own in methods.items() if not own.isdisjoint(wanted)}
+    return joins({path: text_of(path, given) for path in asking}, holding)
 
 
 def _speak(files: Iterable[str], given: Discovered, project: Discovered) -> bool:

@@ -18,8 +18,8 @@ from ..vocab.declared import record
 from ..vocab.rule import ProgramKey
 from .budget import BUDGET
 from .frontend.callers import Callers, calling, reaching
+from .frontend.common_names import GENERIC
 from .frontend.definitions import (
-    GENERIC,
     Definition,
     classes_in,
     definitions_in,
@@ -206,14 +206,12 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
     plan.seeds = [path for path in project.scope if mentions_seed(project, path)]
     if not plan.seeds:
         return plan
+    for path, seed in calling(project, plan.seeds, importers_of(project, plan.seeds)):
+        project.imported_by.setdefault(seed, []).append(path)
     importers = importers_of(project, plan.seeds)
     for seed in plan.seeds:
         for path in (seed, *importers_of_one(project, seed)):
             plan.shares.setdefault(path, set()).add(seed)
-    for path, seed in calling(project, plan.seeds, importers):
-        for above in (path, *importers_of_one(project, path)):
-            plan.shares.setdefault(above, set()).add(seed)
-            importers += [above] if above not in importers else []
     project.relevant = {*plan.seeds, *importers}
     definitions = [each for path in [*plan.seeds, *importers] for each in project.careful(definitions_in, path)]
     plan.sharding = [each for each in definitions if SEED in each.code.mentions]

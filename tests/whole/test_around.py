@@ -116,3 +116,58 @@ def test_a_package_with_a_project_file_of_its_own_is_a_part_of_the_checkout(mark
     (tmp_path / "inner" / "parallel.py").write_text(FSDP2)
     (tmp_path / "inner" / "train.py").write_text("from inner import parallel\n")
     assert named(tmp_path, near(tmp_path, "inner/train.py").files) == ["inner/parallel.py", "inner/train.py"]
+
+
+BUILT = {
+    "net.py": f"""\
+{FSDP2}import torch.nn as nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.layer(x)
+
+    def apply_sharding(self):
+        fully_shard(self.layer)
+        fully_shard(self)
+        return self
+""",
+    "train.py": """\
+import hydra, torch, settings
+
+def main(cfg):
+    torch.distributed.init_process_group("gloo")
+    model = hydra.utils.instantiate(cfg.model).apply_sharding()
+    optimizer = torch.optim.AdamW(model.parameters())
+    model(torch.ones(1, 8)).sum().backward()
+    optimizer.step()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+
+main(settings.load())
+""",
+    "settings.py": "def load():\n    return {}\n",
+    "other.py": "def main(model):\n    model.shape()\n",
+}
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Path:
+    (tmp_path / "pyproject.toml").touch()
+    for name, text in BUILT.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", [".", "train.py"])
+def test_a_model_that_a_framework_builds_belongs_to_who_calls_its_method(name: str, built: Path) -> None:
+    assert [each.code for each in lint([str(built / name)]).findings] == ["FSDP612"]
+
+
+def test_its_file_and_what_the_script_imports_are_parts_of_the_program(built: Path) -> None:
+    for name, programs in {"net.py": ["net.py", "train.py"], "settings.py": ["settings.py", "train.py"]}.items():
+        found = near(built, name)
+        assert found.within is not None and named(built, found.within.programs) == programs
+    assert near(built, "other.py").within is None

@@ -11,15 +11,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from .definitions import GENERIC, Definition
-from .facts import SEED, Class
+from .common_names import COMMON, GENERIC
+from .definitions import Definition
+from .facts import Class, sharding_methods
 from .project import Project
 
-# As attributes these say as little: those of tensors, modules and optimizers, and of what Python itself has.
-_OF_TORCH = """args backward buffers children clone config cpu cuda data detach device dtype grad item kwargs
-    load_state_dict mesh module modules name named_parameters numel optimizer parameters rank requires_grad
-    requires_grad_ reset shape size state_dict tensor tolist type value view weight zero_grad"""
-_COMMON = GENERIC | {*_OF_TORCH.split(), *(name for kind in (str, list, dict, set) for name in dir(kind))}
 _REGISTERS = frozenset({"register", "command", "default"})  # methods of what functions are registered with
 _SUBCLASSES = "__subclasses__"
 _STAR = "*"  # an import of all that another file has; the part of a name that is not written
@@ -51,7 +47,7 @@ class Callers:
                 for name in names:
                     index.setdefault(name, []).append(each)
             for name, others in each.code.bound.items():
-                self._stored.setdefault(name, []).append((each.path, others - _COMMON))
+                self._stored.setdefault(name, []).append((each.path, others - COMMON))
         self._partly = [name for name in self._computed if name.count(_STAR)]
         self._tables = _tables(definitions)
         self._heirs = _heirs(classes)
@@ -77,7 +73,7 @@ class Callers:
                 yield from index.get(other, ())
         if callee.cls:
             yield from self._by_attribute(callee, {callee.cls, *related})
-        if callee.name not in _COMMON:
+        if callee.name not in COMMON:
             for spelled in (callee.name, *(each for each in self._partly if _fits(callee.name, each))):
                 yield from (each for each in self._computed.get(spelled, ()) if self._near(each.path, callee.path))
         if callee.cls in self._derived:
@@ -89,7 +85,7 @@ class Callers:
         yield from (each for each in self._super.get(callee.name, ()) if self._is_above(callee.cls, each.cls))
         users = {callee.path, *self._importers.get(callee.path, ())}
         for each in self._others.get(callee.name, ()):
-            if callee.name not in _COMMON or each.path in users or not classes.isdisjoint(each.code.mentions.typed):
+            if callee.name not in COMMON or each.path in users or not classes.isdisjoint(each.code.mentions.typed):
                 yield each
 
     def _by_name(self, name: str, path: str) -> Iterator[Definition]:
@@ -98,13 +94,13 @@ class Callers:
             if each.path == path or self._comes_from(each.path, name, path):
                 yield each
         for each in self._others.get(name, ()):
-            if each.path in (self._importing(path) if name not in _COMMON else self._importers.get(path, ())):
+            if each.path in (self._importing(path) if name not in COMMON else self._importers.get(path, ())):
                 yield each
 
     def _elsewhere(self, callee: Definition) -> set[str]:
         """Under which other names it, or its class, is held."""
         origin, found = callee.path, set[str]()
-        for name in {callee.cls, callee.name} - ({""} if not callee.cls else _COMMON):
+        for name in {callee.cls, callee.name} - ({""} if not callee.cls else COMMON):
             for path, under in self._stored.get(name, ()):
                 if path == origin or self._comes_from(path, name, origin):
                     found |= under
@@ -173,11 +169,10 @@ def calling(project: Project, seeds: list[str], known: list[str]) -> list[tuple[
     So does a script whose model a framework builds out of a configuration.
     """
     methods = {
-        function.name: path
+        name: path
         for path in seeds
         if (facts := project.facts(path)) is not None
-        for function in facts.functions
-        if function.owner and SEED in function.mentions and function.name not in _COMMON
+        for name in sorted(sharding_methods(facts))
     }
     texts = {name: name.encode() for name in methods}
     found: list[tuple[str, str]] = []
@@ -187,8 +182,7 @@ def calling(project: Project, seeds: list[str], known: list[str]) -> list[tuple[
         data = project.data(path)
         named = [name for name, text in texts.items() if text in data]
         facts = project.facts(path) if named else None
-        asked = [each.mentions.others for each in facts.functions] if facts is not None else []
-        called = next((name for name in named if any(name in others for others in asked)), None)
+        called = next((name for name in named if facts is not None and facts.asks_for(name)), None)
         found += [(path, methods[called])] if called is not None else []
     return found
 

@@ -12,13 +12,6 @@ from .lookup import imports_of
 from .module import Unreadable
 from .project import Project
 
-# Names that say nothing about which function is meant.
-GENERIC = frozenset(
-    """main run train forward setup build apply init __init__ __call__ wrapper get load save step fit call
-    create make wrap prepare execute start launch configure update test eval evaluate inner decorator func fn
-    from_config from_pretrained __enter__ __post_init__ model wrapped to initialize process""".split()
-)  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Definition:

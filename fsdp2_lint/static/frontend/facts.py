@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from ...vocab.declared import record
+from .common_names import COMMON
 from .mentions import (
     FUNCTIONS,
     Aliases,
@@ -76,9 +77,19 @@ class Facts:
         """What is mentioned where the file is imported: by its own statements and above its definitions."""
         return self.functions[-1].mentions.all()
 
+    def asks_for(self, name: str) -> bool:
+        """Does its code ask any object but its own for an attribute of this name?"""
+        return any(name in each.mentions.others for each in self.functions)
+
     def defines(self, name: str) -> bool:
         """At its top."""
         return any(each.name == name for each in self.classes) or any(each == name for each, _ in self.outer)
+
+
+def sharding_methods(facts: Facts) -> frozenset[str]:
+    """Methods that shard, by names that say which is meant."""
+    functions = (each for each in facts.functions if each.owner and SEED in each.mentions)
+    return frozenset(each.name for each in functions) - COMMON
 
 
 def facts_of(tree: ast.Module) -> Facts:
