@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from fsdp2_lint.files.discovery import Discovered, look_at, walk_project
 from fsdp2_lint.files.kinds import is_test, speaks_of_fsdp2
 from fsdp2_lint.files.source import display_path
+from fsdp2_lint.static.frontend.common_names import COMMON
 from fsdp2_lint.static.frontend.lookup import Lookup, Surroundings, imports_of
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ Judged = TypeVar("Judged", "ModelVerdicts", "ProgramVerdicts")
 SEED = b"fully_shard"
 _METHOD = re.compile(rb"^[ \t]+(?:async[ \t]+)?def[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
 _ASKED = re.compile(rb"\.([A-Za-z_]\w*)[ \t]*\(")
+_COMMON = frozenset(map(str.encode, COMMON))
+MOST_ASKED = 200  # methods to look for in each file; who calls more is taken to call one that shards
 MANY = 16  # names to look for in each file: with more, the imports are read at once
 
 
@@ -51,21 +54,27 @@ def around(given: Discovered, source_roots: Sequence[str]) -> Around:
     lookup = _lookup(given, project, source_roots)
     if not given.candidates and not imported:
         reached = _closure(given.files, lambda path: _imports(lookup, given, path), _known(project, given))
-        if not _speak(reached, given, project) and not _joined(reached, given, project):
+        more = [path for path in reached if path not in given.files]
+        if not _speak(reached, given, project) and not (more and _joined(more, given, project)):
             return Around(notes=_notes(project, given))
     return _programs(given, walk_project(given) if not project.cut else project, source_roots)
 
 
 def _survey(given: Discovered) -> tuple[Discovered, bool]:
-    """The project by its words alone, and whether another file may import a given one, which takes its name."""
+    """The project by its words alone, and whether another file may have to do with a given one.
+
+    That takes the name of the given one, to import it, or a method that shards and that the given one calls.
+    """
     names = {os.fsencode(module_name(path)) for path in given.files}
-    imported = len(names) > MANY
+    asked = [b"def " + name for path in given.files for name in _asked(text_of(path, given))]
+    imported = len(names) > MANY or len(asked) > MOST_ASKED
 
     def take(path: str, project: Discovered) -> None:
         nonlocal imported
         if (data := look_at(path, project)) is not None:
             project.files.append(path)
             imported = imported or any(name in data for name in names)
+            imported = imported or SEED in data and any(name in data for name in asked)
             if any(word in data for word in project.words):
                 project.candidates.append(path)
 
@@ -111,7 +120,7 @@ def _joined(files: Iterable[str], given: Discovered, project: Discovered) -> lis
     seeds = {path: text_of(path, given) for path in dict.fromkeys([*given.candidates, *project.candidates])}
     methods = {path: {*_METHOD.findall(text)} for path, text in seeds.items() if SEED in text and not project.cut}
     names = set[bytes]().union(*methods.values())
-    asking = {path: asked for path in files if (asked := names & {*_ASKED.findall(text_of(path, given))})}
+    asking = {path: asked for path in files if (asked := names & _asked(text_of(path, given)))} if names else {}
     if not asking:
         return []
     from fsdp2_lint.static.frontend.joining import joins  # few checks need it
@@ -119,6 +128,11 @@ def _joined(files: Iterable[str], given: Discovered, project: Discovered) -> lis
     wanted = set[bytes]().union(*asking.values())
     holding = {path: seeds[path] for path, own in methods.items() if not own.isdisjoint(wanted)}
     return joins({path: text_of(path, given) for path in asking}, holding)
+
+
+def _asked(text: bytes) -> set[bytes]:
+    """The methods that a file calls, by names that say which is meant."""
+    return {*_ASKED.findall(text)} - _COMMON
 
 
 def _speak(files: Iterable[str], given: Discovered, project: Discovered) -> bool:

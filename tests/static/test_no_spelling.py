@@ -41,6 +41,7 @@ ALLOWED = {
     "domain/spellings.py::spelled": VALUES,
     "frontend/definitions.py::mentions_seed": FILES,
     "frontend/callers.py::calling": FILES,
+    "frontend/joining.py::joins": FILES,
     "frontend/callers.py::_fits": COMPUTED,
     "harness.py::_methods": PYTHON,
     "cache/stamp.py::_record": OWN,
