@@ -66,8 +66,9 @@ def _survey(given: Discovered) -> tuple[Discovered, bool]:
     That takes the name of the given one, to import it, or a method that shards and that the given one calls.
     """
     names = {os.fsencode(module_name(path)) for path in given.files}
-    asked = [b"def " + name for path in given.files for name in _asked(text_of(path, given))]
-    imported = len(names) > MANY or len(asked) > MOST_ASKED
+    few = given.files if len(names) <= MANY else []
+    asked = [b"def " + name for path in few for name in _asked(text_of(path, given))]
+    imported = not few or len(asked) > MOST_ASKED
 
     def take(path: str, project: Discovered) -> None:
         nonlocal imported
