@@ -27,12 +27,14 @@ def rows(heading: str, text: str = PAGE) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("path", [pictures.FINDING, pictures.TERMINAL], ids=lambda path: path.name)
 def test_pictures_are_up_to_date(path: Path) -> None:
     """Else `python scripts/pictures.py` draws them anew."""
     assert path.read_text(encoding="utf-8") == pictures.drawings()[path]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("path", [pictures.FINDING, pictures.TERMINAL], ids=lambda path: path.name)
 def test_pictures_are_on_the_page_and_load_nothing(path: Path) -> None:
     assert re.search(rf"!\[[^\]]{{40,}}\]\(pictures/{path.name}\)", PAGE), (

@@ -167,6 +167,7 @@ def test_answers_and_listings_cannot_be_changed() -> None:
 MAKERS = {"vocab/answers.py", "static/checks/shared/closure.py", "runtime/closure.py"}
 
 
+@pytest.mark.slow
 def test_closures_are_made_in_one_place_of_each_analysis() -> None:
     package = Path(__file__).parents[2] / "fsdp2_lint"
     made = set()
