@@ -51,6 +51,8 @@ def around(given: Discovered, source_roots: Sequence[str]) -> Around:
     if given.whole:
         return Around(given.files if given.candidates else [], notes=unread(given.unread), linked=given.users > 0)
     project, imported = _survey(given)
+    if not (given.candidates or project.candidates or project.cut):
+        return Around(notes=_notes(project, given))  # there is nothing that could be in reach
     lookup = _lookup(given, project, source_roots)
     if not given.candidates and not imported:
         reached = _closure(given.files, lambda path: _imports(lookup, given, path), _known(project, given))

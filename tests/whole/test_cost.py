@@ -29,14 +29,14 @@ def cpu_seconds(*commands: tuple[str, ...]) -> list[float]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(RUFF is None, reason="needs ruff to compare with")
-def test_a_tree_without_fsdp2_costs_at_most_half_of_ruff() -> None:
+def test_a_tree_without_fsdp2_costs_a_third_of_ruff_at_most() -> None:
     assert RUFF is not None
     tree = sysconfig.get_path("stdlib")
     ours, ruff = cpu_seconds(
         (sys.executable, "-m", "fsdp2_lint", "check", tree),
         (RUFF, "check", "--no-cache", "--isolated", "--quiet", "--exit-zero", tree),
     )
-    assert ours <= ruff / 2
+    assert ours <= ruff / 3
 
 
 def test_a_file_without_fsdp2_costs_little_more_than_the_command_line(tmp_path: Path) -> None:
