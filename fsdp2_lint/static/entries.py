@@ -1,7 +1,7 @@
 """Where a program begins: scripts that can reach a sharding call, then what no script calls.
 
-Interpreting is expensive, so this works on names alone: which functions mention a function that
-mentions ``fully_shard``. That overestimates, which costs time and never a finding.
+Interpreting is expensive, so this works on names alone: which functions may call a function that mentions
+``fully_shard`` (``frontend/callers.py``). That overestimates, which costs time and never a finding.
 """
 
 from __future__ import annotations

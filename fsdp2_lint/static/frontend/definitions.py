@@ -1,7 +1,4 @@
-"""What the files of a project define, and who mentions whom, read off names alone.
-
-That overestimates who can reach a sharding call, which costs time and never a finding.
-"""
+"""What the files of a project define, and which files import which, read off names alone."""
 
 from __future__ import annotations
 
