@@ -14,21 +14,20 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from fsdp2_lint.files.discovery import Discovered, look_at, walk_project
-from fsdp2_lint.files.kinds import is_test, speaks_of_fsdp2
+from fsdp2_lint.files.kinds import is_test, methods_that_shard, speaks_of_fsdp2
 from fsdp2_lint.files.source import display_path
 from fsdp2_lint.static.frontend.common_names import COMMON
 from fsdp2_lint.static.frontend.lookup import Lookup, Surroundings, imports_of
 
 if TYPE_CHECKING:
+    from fsdp2_lint.static.frontend.facts import Facts
     from fsdp2_lint.static.result import ModelVerdicts, ProgramVerdicts
     from fsdp2_lint.vocab.finding import Finding, Site
 
-Judged = TypeVar("Judged", "ModelVerdicts", "ProgramVerdicts")
-SEED = b"fully_shard"
-_METHOD = re.compile(rb"^[ \t]+(?:async[ \t]+)?def[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
-_ASKED = re.compile(rb"\.([A-Za-z_]\w*)[ \t]*\(")
+Methods = dict[str, list[str]]  # name -> files of which a method of this name may shard, by their texts
+_CALLED = re.compile(rb"\.([A-Za-z_]\w*)[ \t]*\(")
 _COMMON = frozenset(map(str.encode, COMMON))
-MOST_ASKED = 200  # methods to look for in each file; who calls more is taken to call one that shards
+Judged = TypeVar("Judged", "ModelVerdicts", "ProgramVerdicts")
 MANY = 16  # names to look for in each file: with more, the imports are read at once
 
 
@@ -57,7 +56,7 @@ def around(given: Discovered, source_roots: Sequence[str]) -> Around:
     if not given.candidates and not imported:
         reached = _closure(given.files, lambda path: _imports(lookup, given, path), _known(project, given))
         more = [path for path in reached if path not in given.files]
-        if not _speak(reached, given, project) and not (more and _joined(more, given, project)):
+        if not _speak(reached, given, project) and not _joined(more, given, project):
             return Around(notes=_notes(project, given))
     return _programs(given, walk_project(given) if not project.cut else project, source_roots)
 
@@ -65,21 +64,21 @@ def around(given: Discovered, source_roots: Sequence[str]) -> Around:
 def _survey(given: Discovered) -> tuple[Discovered, bool]:
     """The project by its words alone, and whether another file may have to do with a given one.
 
-    That takes the name of the given one, to import it, or a method that shards and that the given one calls.
+    To import it takes its name; and a method that it calls may shard.
     """
     names = {os.fsencode(module_name(path)) for path in given.files}
-    few = given.files if len(names) <= MANY else []
-    asked = [b"def " + name for path in few for name in _asked(text_of(path, given))]
-    imported = not few or len(asked) > MOST_ASKED
+    imported = len(names) > MANY
+    texts = [text_of(path, given) for path in given.files if not imported]
+    called = [b"def " + name for text in texts for name in {*_CALLED.findall(text)} - _COMMON]
 
     def take(path: str, project: Discovered) -> None:
         nonlocal imported
         if (data := look_at(path, project)) is not None:
             project.files.append(path)
             imported = imported or any(name in data for name in names)
-            imported = imported or SEED in data and any(name in data for name in asked)
             if any(word in data for word in project.words):
                 project.candidates.append(path)
+                imported = imported or any(name in data for name in called)
 
     project = walk_project(given, take)
     return project, imported and bool(project.candidates)
@@ -115,27 +114,30 @@ def _programs(given: Discovered, project: Discovered, source_roots: Sequence[str
     return Around(scope, within, _notes(project, given), linked)
 
 
-def _joined(files: Iterable[str], given: Discovered, project: Discovered) -> list[tuple[str, str]]:
+def _joined(files: Sequence[str], given: Discovered, project: Discovered) -> list[tuple[str, str]]:
     """Which of these call a method that shards on a model that some framework builds, and the file of that method.
 
     Nothing in them imports it, so this stands for an import.
     """
-    seeds = {path: text_of(path, given) for path in dict.fromkeys([*given.candidates, *project.candidates])}
-    methods = {path: {*_METHOD.findall(text)} for path, text in seeds.items() if SEED in text and not project.cut}
-    names = set[bytes]().union(*methods.values())
-    asking = {path: asked for path in files if (asked := names & _asked(text_of(path, given)))} if names else {}
-    if not asking:
+    methods: Methods = {}
+    for path in dict.fromkeys([*given.candidates, *project.candidates]) if files else ():
+        for name in methods_that_shard(text_of(path, given)) - COMMON:
+            methods.setdefault(name, []).append(path)
+    asked = {path: _asked(path, text_of(path, given), methods) for path in files} if methods else {}
+    seeds = dict.fromkeys(seed for names in asked.values() for name in names for seed in methods[name])
+    if not seeds:
         return []
-    from fsdp2_lint.static.frontend.joining import joins  # few checks need it
+    from fsdp2_lint.static.frontend.joining import facts_in, joins  # few projects need it
 
-    wanted = set[bytes]().union(*asking.values())
-    holding = {path: seeds[path] for path, own in methods.items() if not own.isdisjoint(wanted)}
-    return joins({path: text_of(path, given) for path in asking}, holding)
+    def facts(path: str) -> Facts | None:
+        return facts_in(path, text_of(path, given))
+
+    return joins([path for path in asked if asked[path]], seeds, lambda path: text_of(path, given), facts)
 
 
-def _asked(text: bytes) -> set[bytes]:
-    """The methods that a file calls, by names that say which is meant."""
-    return {*_ASKED.findall(text)} - _COMMON
+def _asked(path: str, text: bytes, methods: Methods) -> list[str]:
+    """Which of these it may call as those of another file."""
+    return [name for name, seeds in methods.items() if seeds != [path] and f".{name}".encode() in text]
 
 
 def _speak(files: Iterable[str], given: Discovered, project: Discovered) -> bool:

@@ -17,7 +17,7 @@ from ..files.kinds import is_test
 from ..vocab.declared import record
 from ..vocab.rule import ProgramKey
 from .budget import BUDGET
-from .frontend.callers import Callers, calling, reaching
+from .frontend.callers import Callers, reaching
 from .frontend.common_names import GENERIC
 from .frontend.definitions import (
     Definition,
@@ -29,6 +29,7 @@ from .frontend.definitions import (
     objects_in,
 )
 from .frontend.facts import SEED, Class, Mark
+from .frontend.joining import joins
 from .frontend.module import Module
 from .frontend.project import Project
 
@@ -206,8 +207,10 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
     plan.seeds = [path for path in project.scope if mentions_seed(project, path)]
     if not plan.seeds:
         return plan
-    for path, seed in calling(project, plan.seeds, importers_of(project, plan.seeds)):
-        project.imported_by.setdefault(seed, []).append(path)
+    known = {*plan.seeds, *importers_of(project, plan.seeds)}
+    apart = [path for path in project.scope if path not in known and path not in project.unreadable]
+    for path, seed in joins(apart, plan.seeds, project.data, project.facts):
+        project.imported_by.setdefault(seed, []).append(path)  # as if it were imported
     importers = importers_of(project, plan.seeds)
     for seed in plan.seeds:
         for path in (seed, *importers_of_one(project, seed)):

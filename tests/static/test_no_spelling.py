@@ -40,7 +40,6 @@ ALLOWED = {
     "domain/events/base.py::Event.__init_subclass__": WORDS,
     "domain/spellings.py::spelled": VALUES,
     "frontend/definitions.py::mentions_seed": FILES,
-    "frontend/callers.py::calling": FILES,
     "frontend/joining.py::joins": FILES,
     "frontend/callers.py::_fits": COMPUTED,
     "harness.py::_methods": PYTHON,

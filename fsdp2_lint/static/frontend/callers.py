@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from .common_names import COMMON, GENERIC
 from .definitions import Definition
-from .facts import Class, sharding_methods
+from .facts import Class
 from .project import Project
 
 _REGISTERS = frozenset({"register", "command", "default"})  # methods of what functions are registered with
@@ -161,30 +161,6 @@ class Callers:
     def _near(self, one: str, other: str) -> bool:
         """Are they one file, or does one import the other?"""
         return one == other or one in self._importers.get(other, ()) or other in self._importers.get(one, ())
-
-
-def calling(project: Project, seeds: list[str], known: list[str]) -> list[tuple[str, str]]:
-    """Files that call a method that shards, without an import of its file, and that file.
-
-    So does a script whose model a framework builds out of a configuration.
-    """
-    methods = {
-        name: path
-        for path in seeds
-        if (facts := project.facts(path)) is not None
-        for name in sorted(sharding_methods(facts))
-    }
-    texts = {name: name.encode() for name in methods}
-    found: list[tuple[str, str]] = []
-    for path in project.scope if methods else ():
-        if path in project.unreadable or path in seeds or path in known:
-            continue
-        data = project.data(path)
-        named = [name for name, text in texts.items() if text in data]
-        facts = project.facts(path) if named else None
-        called = next((name for name in named if facts is not None and facts.asks_for(name)), None)
-        found += [(path, methods[called])] if called is not None else []
-    return found
 
 
 def reaching(sharding: list[Definition], callers: Callers) -> list[Definition]:

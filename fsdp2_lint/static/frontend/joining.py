@@ -1,30 +1,34 @@
-"""Files that belong together although none imports the other, read off their texts."""
+"""Files that belong together although none imports the other: a framework builds a model out of a configuration."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
 
 from ...files.parsing import parsed
 from .facts import Facts, facts_of, sharding_methods
 
 
-def joins(asking: Mapping[str, bytes], holding: Mapping[str, bytes]) -> list[tuple[str, str]]:
-    """Which of some files call a method that shards, and which of the others has it."""
-    owners: dict[str, str] = {}
-    for path, text in holding.items():
-        if (facts := _facts(path, text)) is not None:
-            owners.update(dict.fromkeys(sharding_methods(facts), path))
-    found: list[tuple[str, str]] = []
-    for path, text in asking.items():
-        facts = _facts(path, text) if any(name.encode() in text for name in owners) else None
-        for name in sorted(owners) if facts is not None else ():
-            if owners[name] != path and facts is not None and facts.asks_for(name):
-                found.append((path, owners[name]))
-    return found
+def joins(
+    files: Iterable[str], seeds: Iterable[str], text: Callable[[str], bytes], facts: Callable[[str], Facts | None]
+) -> list[tuple[str, str]]:
+    """Which of some files call a method that shards, and which of the ``seeds`` has it."""
+    owners: dict[str, list[str]] = {}
+    for seed in seeds:
+        known = facts(seed)
+        for name in sorted(sharding_methods(known)) if known is not None else ():
+            owners.setdefault(name, []).append(seed)
+    found: dict[tuple[str, str], None] = {}
+    for path in files if owners else ():
+        data = text(path)
+        named = [name for name in owners if name.encode() in data]
+        known = facts(path) if named else None
+        called = [name for name in named if known is not None and known.asks_for(name)]
+        found.update(dict.fromkeys((path, seed) for name in called for seed in owners[name] if seed != path))
+    return [*found]
 
 
-def _facts(path: str, text: bytes) -> Facts | None:
-    """None of what cannot be parsed here: the analysis says so, should it come there."""
+def facts_in(path: str, text: bytes) -> Facts | None:
+    """None of what cannot be parsed: the analysis says so, should it come there."""
     try:
         return facts_of(parsed(text, path))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
