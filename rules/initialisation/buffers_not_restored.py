@@ -21,6 +21,6 @@ class BuffersNotRestored(Rule):
             yield self.found(
                 emptied,
                 f"nothing has computed {listed(names)} since to_empty allocated it: it holds garbage",
-                "to_empty allocates buffers too, and a state dict that is loaded brings back only those that are persistent",
+                "to_empty allocates buffers too, and a state dict that is loaded brings back only the persistent ones",
                 (event.when, "the model runs here"),
             )
