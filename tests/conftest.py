@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections import defaultdict
@@ -22,12 +23,20 @@ SCRUBBED = ("CI", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FSDP
 HERE = Path(__file__).parent
 LONG = ("preflight", "runtime", "whole", "locks", "servers")  # folders whose files take longest
 JOBS = 1  # case of a test that starts jobs, each of which is some processes and seconds
+MANY = 24  # cases of any other test: who waits for the suite needs to know that it holds, and the slow step that all do
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Several processes take files as they are collected: else those with few tests, the longest, come last."""
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """What was collected, a million objects, stays for the whole run: no test waits until all of it is looked at."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before what is slow is left out
@@ -42,9 +51,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _leave_to_slow(cases: list[pytest.Item]) -> None:
-    """By default so many cases of a test run as its marker says, spread over its list; of jobs, one."""
+    """By default so many cases of a test run as its marker says, spread over its list; else 24, and of jobs one."""
     marker = cases[0].get_closest_marker("quick")
-    number = marker.args[0] if marker else JOBS if cases[0].get_closest_marker("torchrun") else len(cases)
+    number = min(len(cases), marker.args[0] if marker else JOBS if cases[0].get_closest_marker("torchrun") else MANY)
     shown = {round(at * (len(cases) - 1) / max(1, number - 1)) for at in range(number)}
     for at, case in enumerate(cases):
         if at not in shown:

@@ -71,7 +71,7 @@ def test_programs_of_pages(code: str, tmp_path: Path) -> None:
             assert_mended(of_folder(folder), unsafe=False)
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_examples(example: Path) -> None:
     mended = assert_mended(of_folder(example), unsafe=True)

@@ -60,7 +60,6 @@ def differences(program: Program, root: Path) -> list[str]:
     return wrong
 
 
-@pytest.mark.quick(24)
 @pytest.mark.parametrize("program", cases([*pages(), *examples(), *projects()]), ids=str)
 def test_a_file_alone_and_in_its_folder(program: Program, tmp_path: Path) -> None:
     assert differences(program, tmp_path) == []

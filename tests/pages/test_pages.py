@@ -27,6 +27,7 @@ HEADINGS = (
 )
 
 
+@pytest.mark.quick(200)
 @pytest.mark.parametrize(("rule", "program"), PROGRAMS)
 def test_program(rule: Rule, program: Program, tmp_path: Path) -> None:
     own = {mark.kind for mark in marks(program.files) if mark.code == rule.code}

@@ -40,7 +40,7 @@ def cases(rule: Rule) -> Iterator[Any]:
         yield pytest.param(program, id=name, marks=[pytest.mark.slow] if program.good else [])
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("program", [each for rule in RULES.values() if "P" in rule.judged_by for each in cases(rule)])
 def test_program(program: Program, tmp_path: Path) -> None:
     for name, text in program.files.items():

@@ -41,7 +41,7 @@ def cases(rule: Rule) -> Iterator[Any]:
         yield pytest.param(rule, program, id=f"{rule.name}-{kind}-{number}", marks=slow)
 
 
-@pytest.mark.quick(8)
+@pytest.mark.quick(4)
 @pytest.mark.parametrize(
     ("rule", "program"), [case for rule in RULES.values() if "R" in rule.judged_by for case in cases(rule)]
 )

@@ -98,7 +98,7 @@ def test_a_feature_is_missing(name: str, parts: dict[str, list[Path]], monkeypat
     assert findings(parts.get(name, [])) == []
 
 
-@pytest.mark.quick(24)
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("name", HANDLERS)
 def test_a_function_of_torch_is_missing(
     name: str, parts: dict[str, list[Path]], monkeypatch: pytest.MonkeyPatch

@@ -10,7 +10,6 @@ from tests.static.shapes.projects import PROJECTS, Shape, shapes
 EVERY = [pytest.param(shape, id=f"{shape.code}-{shape.name}") for shape in shapes()]
 
 
-@pytest.mark.quick(70)
 @pytest.mark.parametrize("shape", EVERY)
 def test_each_is_told_where_it_is(shape: Shape) -> None:
     found = [(name, row) for code, name, row in analyse(shape.files, torch=shape.torch).found if code == shape.code]
