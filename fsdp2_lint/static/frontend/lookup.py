@@ -18,6 +18,7 @@ _IMPORT = re.compile(
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 # ``import_module("a.b")``, and by names that are put together: ``import_module(f"{__name__}.{name}")``.
 _BY_NAME = re.compile(rb"\b(?:import_module|__import__)\s*\(\s*(?:[rRbBfFuU]{0,2}([\"'])([.\w]*))?(\1?)")
+_DOTTED = re.compile(rb"[\"']([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)[\"']")  # such as those that a tuple has, one by one
 _LISTS = re.compile(rb"\b(?:iter_modules|walk_packages|listdir|scandir|glob|iterdir|__path__|__package__|__name__\})")
 _INIT = "__init__.py"
 
@@ -120,6 +121,16 @@ class Lookup:
             parts.insert(0, package)
         return ".".join(parts)
 
+    def modules_below(self, here: str, package: str, level: int = 0) -> list[str]:
+        """The files that are modules of a package, which may do without an ``__init__.py``."""
+        if found := self.means(here, package, level):
+            return self.modules_in(os.path.dirname(found)) if os.path.basename(found) == _INIT else []
+        parts = package.split(".")
+        for folder in self._above.get(here, ()):
+            if below := self.modules_in(os.path.join(folder, *parts)):
+                return below
+        return []
+
     def modules_in(self, folder: str) -> list[str]:
         """The files that are modules of a folder, and the packages in it."""
         names = {os.path.splitext(name)[0] for name in self._listing(folder)}
@@ -203,7 +214,8 @@ def imports_of(lookup: Lookup, path: str, data: bytes) -> Iterator[str]:
 def _by_computed_names(lookup: Lookup, path: str, data: bytes) -> Iterator[str]:
     """What calls import: a name that is written, or any module of the package with which the name begins.
 
-    Where not even that is written, they are the modules beside a file that goes through a folder.
+    Where not even that is written, they are the modules beside a file that goes through a folder, or else those whose
+    full names stand somewhere in the file.
     """
     found: dict[str, None] = {}
     for match in _BY_NAME.finditer(data):
@@ -215,16 +227,13 @@ def _by_computed_names(lookup: Lookup, path: str, data: bytes) -> Iterator[str]:
             target = lookup.resolve(path, name, level)
             found.update(dict.fromkeys([target] if target else []))
         elif name:
-            package = lookup.resolve(path, name.rpartition(".")[0], level)
-            found.update(dict.fromkeys(_inside(lookup, package)))
+            found.update(dict.fromkeys(lookup.modules_below(os.path.dirname(path), name.rpartition(".")[0], level)))
         elif level or _LISTS.search(data):
             found.update(dict.fromkeys(lookup.modules_in(os.path.dirname(path))))
+        else:
+            written_down = {each.decode() for each in _DOTTED.findall(data)}
+            found.update((target, None) for each in sorted(written_down) if (target := lookup.resolve(path, each)))
     yield from (each for each in found if each != path)
-
-
-def _inside(lookup: Lookup, package: str | None) -> list[str]:
-    is_package = package is not None and os.path.basename(package) == _INIT
-    return lookup.modules_in(os.path.dirname(package)) if package is not None and is_package else []
 
 
 def loading(path: str, imported_by: Mapping[str, list[str]]) -> list[str]:

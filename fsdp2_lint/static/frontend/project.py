@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -63,6 +64,7 @@ class Project(Lookup):
             "naming": lambda about: self._importers(*about.split("\0")),
             "deriving": self._importers,
             "dotted": super().dotted,
+            "below": lambda about: self._names_below(*about.split("\0")),
             "loading": lambda path: all_loading(path, self.imported_by),
             "loaded": lambda path: all_loaded(path, self.imported_by),
             "heirs": lambda about: self._heirs(*about.split("\0")),
@@ -178,6 +180,17 @@ class Project(Lookup):
         """Do methods of this name call that of other objects, as a model's ``apply_fsdp`` does for each block?"""
         found: bool = self._ask("in_turn", name)
         return found
+
+    def modules_of(self, importer: str, package: str) -> list[str]:
+        """The full names of the modules that a package of the project has."""
+        found: list[str] = self._ask("below", f"{os.path.dirname(importer)}\0{package}")
+        return found
+
+    def _names_below(self, here: str, package: str) -> list[str]:
+        with self._aside():
+            files = self.modules_below(here, package)
+        stems = [Path(file).parent.name if Path(file).name == "__init__.py" else Path(file).stem for file in files]
+        return [f"{package}.{stem}" for stem in stems]
 
     def _ask(self, kind: str, about: str) -> Any:
         """A question on which more than one file has a say: the answer, which is noted with the question."""

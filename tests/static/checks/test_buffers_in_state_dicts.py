@@ -60,3 +60,48 @@ def test_what_brings_it_back(then: str) -> None:
 @pytest.mark.parametrize("then", [GIVEN.format(", strict=False"), "from unseen_package import fill\nfill(model)"])
 def test_what_may_bring_it_back(then: str) -> None:
     assert verdicts(then) == {"unknown"}
+
+
+CHECKED = """
+class Rotary(nn.Module):
+    def __init__(self, wide):
+        super().__init__()
+        self.register_buffer("table", torch.arange(wide).float(), persistent=False)
+
+    def forward(self, x):
+        return x + self.table
+
+class Net(nn.Module):
+    def __init__(self, wide, heads):
+        super().__init__()
+        self.project = nn.Linear(wide, wide)
+        {}
+        self.rotary = Rotary(wide)
+
+    def start(self):
+        nn.init.normal_(self.project.weight)
+        nn.init.zeros_(self.project.bias)
+
+    def forward(self, x):
+        return self.rotary(self.project(x))
+
+dist.init_process_group("nccl")
+with torch.device("meta"):
+    model = Net(8, int(os.environ["HEADS"]))
+fully_shard(model)
+model.to_empty(device="cuda")
+model.start()
+optimizer = torch.optim.AdamW(model.parameters())
+model(torch.ones(1, 8)).sum().backward()
+optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("check", "verdict"), [
+    ("pass", "violated"),
+    ("assert heads % 2 == 0", "violated"),
+    ("if heads % 2:\n            raise ValueError(heads)", "violated"),
+    ("if heads % 2:\n            self.rotary = nn.Identity()\n            return", "unknown"),
+])  # fmt: skip
+def test_who_comes_past_a_check_has_what_is_made_behind_it(check: str, verdict: str) -> None:
+    assert analyse(script(CHECKED.format(check))).verdicts("FSDP204") == {verdict}

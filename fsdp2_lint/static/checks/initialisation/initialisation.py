@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ....vocab.answers import Answer, Many, No, Unknown, many, unknown, yes
+from ....vocab.declared import record
 from ....vocab.finding import Moment, Place
 from ...budget import BUDGET
 from ...domain import events
@@ -32,6 +33,16 @@ _ASKS_FOR_FILES = frozenset(
     """os.path.exists os.path.isfile os.path.isdir os.path.islink os.path.lexists os.listdir os.scandir os.access
     glob.glob glob.iglob exists() is_file() is_dir() glob() rglob() iterdir()""".split()
 )
+
+
+@record
+class _Buffer:
+    """A buffer of a model, whether a state dict holds it, and whether the model that is looked at surely has it."""
+
+    name: str
+    obj: Obj
+    held: bool
+    surely: bool
 
 
 @dataclass(eq=False)
@@ -138,38 +149,46 @@ class StaticEmptied(Subject):
         return many(places, self.program.among(*WRITES))
 
     def unrestored_buffers(self) -> Answer[tuple[Moment, list[str]]]:
-        buffers = [(name, self._restoring(buffer, held=held)) for name, buffer, held in self._buffers()]
+        all_of_them = [(each, self._restoring(each)) for each in self._buffers()]
+        buffers = [(each.name, steps) for each, steps in all_of_them if each.surely]
         names = [name for name, steps in buffers if self.without(steps) is not None]
         if not names:
             for name, steps in buffers:
                 if not self.surely_by([step for step in steps if step.subject and not self.leaves_some(step)]):
                     return unknown(f"whether {steps[-1].when.at} computes {name} is not known")
+            for each, steps in all_of_them:
+                if not each.surely and not self.surely_by(steps):
+                    return unknown(f"whether the model has {each.name} is decided elsewhere")
             return self.program.nothing(self.obj, events.Written, after=self.begin, before=self.call, parts=True)
         why = self.not_followed()
         return unknown(why) if why else yes((self.begin.when, names))
 
-    def _buffers(self) -> Iterator[tuple[str, Obj, bool]]:
-        """Buffers of the model and of what it is made of, and whether a state dict holds them."""
+    def _buffers(self) -> Iterator[_Buffer]:
+        """Buffers of the model and of what it is made of."""
         for module in [self.obj, *self.program.machine.parents]:
             registered = buffers(module.atom) if module.parent is None else None
             if registered and self.program.relation(self.obj, module) in (Relation.SAME, Relation.CONTAINS):
                 address = [str(item) for item in self.program.address(module)[1] if not str(item).startswith("[")]
                 for name, guard in registered.items():
-                    if guard is None or self.begin.guard.implies(guard):
-                        yield ".".join([*address, name]), module.child(name), guard is None
+                    surely = guard is None or self.begin.guard.implies(self._unchecked(guard))
+                    yield _Buffer(".".join([*address, name]), module.child(name), held=guard is None, surely=surely)
 
-    def _restoring(self, buffer: Obj, *, held: bool) -> list[AnyStep]:
+    def _unchecked(self, guard: PathCondition) -> PathCondition:
+        """Without what is checked on the way: a run that goes on has passed it."""
+        return guard.without_literals(checked_on(self.program.machine, guard))
+
+    def _restoring(self, buffer: _Buffer) -> list[AnyStep]:
         """What may touch it after it lost its value. A state dict does if it holds it."""
         found = [
             step
             for step in self.program.trace.of(*WRITES)
             if isinstance(step.what, events.Loaded) or step.what.buffers or step.what.from_state
-            if held or isinstance(step.what, events.Written) and step.what.buffers
+            if buffer.held or isinstance(step.what, events.Written) and step.what.buffers
         ]
         return [
             step
             for step in found
-            if step.subject is None or self.program.touches(buffer, step.subject)
+            if step.subject is None or self.program.touches(buffer.obj, step.subject)
             if step.index > self.begin.index or step.context
         ]
 

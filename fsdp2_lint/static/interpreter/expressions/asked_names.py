@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
+from astroid import nodes
+
 from ...budget import BUDGET
 from ...domain.choices import choose
 from ...domain.formulas import either
 from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.values import ClassV, Const, ModRef, Obj, Text, Value, unknown
+from ...frontend.module import Module
 from ..machine import AnyMachine
 from ..syntax import class_body
 from . import domains, registries
@@ -33,6 +36,43 @@ def spelled_out(machine: AnyMachine, name: Value, holder: Value, *, raises: bool
     ends = _written(parts[:at]), _written(parts[at + 1 :])
     raises = raises and _is_known(machine, holder)
     return machine.over(asked[0], lambda part: _completed(machine, name, part, ends, _held(machine, holder), raises))
+
+
+def modules(machine: AnyMachine, name: Value, node: nodes.NodeNG) -> Value:
+    """Each module of the package that the text begins with, on the path on which the text is its name.
+
+    Any other name is refused there: the import raises. So is a module without what is asked of it in the same breath.
+    """
+    importer = machine.frame.module
+    parts = list(pieces(machine, name))
+    asked = [part for part in parts if not isinstance(part, Const)]
+    package, dot, _ = beginning(machine, name).rpartition(".")
+    if len(asked) != 1 or not dot or package.startswith("."):
+        return name
+    at = parts.index(asked[0])
+    ends = _written(parts[:at]), _written(parts[at + 1 :])
+    names = machine.project.modules_of(importer.path, package)
+    if wanted := _asked_at_once(node):
+        names = [each for each in names if _may_have(machine, importer, each, wanted)]
+    return machine.over(asked[0], lambda part: _completed(machine, name, part, ends, names, raises=True))
+
+
+def _asked_at_once(node: nodes.NodeNG) -> str:
+    """``import_module(name).attribute``, and the same by ``getattr``."""
+    above = node.parent
+    if isinstance(above, nodes.Attribute):
+        return str(above.attrname)
+    if isinstance(above, nodes.Call) and getattr(above.func, "name", "") == "getattr" and len(above.args) == 2:
+        return str(above.args[1].value) if isinstance(above.args[1], nodes.Const) else ""
+    return ""
+
+
+def _may_have(machine: AnyMachine, importer: Module, module: str, name: str) -> bool:
+    path = machine.project.resolve(importer.path, module)
+    found = machine.project.module(path) if path else None
+    if found is None or found.is_package or found.stars or registries.writes_globals(found):
+        return True
+    return name in found.bindings or "__getattr__" in found.bindings
 
 
 def global_of(machine: AnyMachine, holder: ModRef, name: Value) -> Value:

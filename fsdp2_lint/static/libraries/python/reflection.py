@@ -254,6 +254,12 @@ def class_as_value(machine: Machine, obj: Obj) -> Value:
 @external("builtins.__import__", "importlib.import_module")
 def import_by_name(machine: Machine, call: Call) -> Value:
     name = call.args[0] if call.args else NONE
+    if call.name.endswith("import_module"):
+        name = asked_names.modules(machine, name, call.node)
+    return machine.over(name, lambda each: _imported(machine, call, each))
+
+
+def _imported(machine: Machine, call: Call, name: Value) -> Value:
     if isinstance(name, Const) and isinstance(name.value, str) and not name.value.startswith("."):
         return machine.import_module(machine.frame.module, name.value, call.name.endswith("import_module"))
     who = "a module imported by a computed name"
