@@ -130,3 +130,68 @@ def test_layers_that_name_their_device_are_not_on_the_default_one() -> None:
     """FSDP206."""
     assert "FSDP206" not in analyse(script(DEFAULT.format(own="device=device"))).codes
     assert "FSDP206" in analyse(script(DEFAULT.format(own="bias=True"))).codes
+
+
+GATHERED = """
+from torch.distributed.tensor import DTensor
+
+def whole(tensor):
+    return {0} if isinstance(tensor, DTensor) else {1}
+
+class Adapter(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.down = nn.Parameter(torch.zeros(4, 64))
+        self.up = nn.Parameter(torch.zeros(64, 4))
+
+    def forward(self, x):
+        return x @ self.down.t() @ self.up.t()
+
+def export(model):
+    return [whole(each.up) @ whole(each.down) for each in model.modules() if isinstance(each, Adapter)]
+"""
+EXPORTED = """
+dist.init_process_group("nccl")
+model = nn.Sequential(nn.Linear(64, 64), Adapter())
+fully_shard(model)
+export(model)
+"""
+
+
+@pytest.mark.parametrize(("shard", "plain", "found"), [
+    ("tensor.full_tensor()", "tensor", False),
+    ("tensor", "torch.ones(8)", True),
+])  # fmt: skip
+def test_a_weight_that_is_asked_whether_it_is_a_shard(shard: str, plain: str, found: bool) -> None:
+    text = script(EXPORTED, GATHERED.format(shard, plain))
+    assert ("violated" in analyse(text).verdicts("FSDP404")) is found
+
+
+FUNCTIONS = """
+from torch.distributed.checkpoint.state_dict import StateDictOptions, set_model_state_dict
+from transformers import AutoConfig, AutoModelForCausalLM
+dist.init_process_group("nccl")
+config = AutoConfig.from_pretrained("some/model")
+with torch.device("meta"):
+    model = AutoModelForCausalLM.from_config(config)
+fully_shard(model)
+model.to_empty(device="cuda")
+{}
+optimizer = torch.optim.AdamW(model.parameters())
+model(torch.zeros(1, 4).long()).logits.sum().backward()
+optimizer.step()
+"""
+
+
+TABLES = """
+for module in model.modules():
+    table = getattr(module, "make_table", None)
+    if table is not None:
+        module.register_buffer("table", table(module.config)[0], persistent=False)
+set_model_state_dict(model, torch.load('x'), options=StateDictOptions(full_state_dict=True))
+"""
+
+
+@pytest.mark.parametrize(("then", "found"), [(TABLES, False), ("pass", True)])
+def test_an_attribute_of_an_unseen_class_may_be_a_function(then: str, found: bool) -> None:
+    assert ("violated" in analyse(script(FUNCTIONS.format(then))).verdicts("FSDP201")) is found

@@ -10,7 +10,7 @@ from tests.static.program import analyse
 SIZES = {
     "plans/base.py": "class Plan:\n    late = True\n",
     "plans/small.py": "from plans.base import Plan\n\ndef plan():\n    return Plan()\n",
-    "plans/large.py": "from plans.base import Plan\n\ndef plan():\n    found = Plan()\n    found.size = 8\n    return found\n",
+    "plans/large.py": "from plans.base import Plan\n\ndef plan():\n    p = Plan()\n    p.size = 8\n    return p\n",
 }
 CHOSEN = """
 import importlib

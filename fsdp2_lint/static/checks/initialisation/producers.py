@@ -17,7 +17,7 @@ from ....vocab.events.initialisation import (
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.relations import Relation
-from ...domain.values import Obj
+from ...domain.values import BELOW, SOME, Obj
 from ..shared.objects import RELATED
 from ..shared.producers import at_end, on
 from ..shared.program import Program
@@ -47,10 +47,18 @@ def trained_after(program: Program, begin: AnyStep) -> Iterator[StaticEmptied]:
     if obj is None or not _known_by_one_name(program, obj):
         return
     for call in program.trace.of(events.Called, after=begin):
-        if program.related(obj, call.subject):
+        if _surely_runs(program, obj, call):
             if (end := next(program.trace.of(events.Backward, after=call), None)) is not None:
                 yield StaticEmptied(program, obj, begin, call, end)
                 return
+
+
+def _surely_runs(program: Program, obj: Obj, call: Step[events.Called]) -> bool:
+    """Does it run the model, or a module in it? What a class that was not seen has under a name may be a function."""
+    subject = call.subject
+    if subject is None or not program.related(obj, subject):
+        return False
+    return subject.parent is None or not isinstance(subject.item, str) or subject.item in (SOME, BELOW)
 
 
 def _known_by_one_name(program: Program, obj: Obj) -> bool:
@@ -71,7 +79,7 @@ def hollow(program: Program) -> Iterator[Event]:
             continue
         sharded = [step for step, _ in program.units(obj, Relation.SAME)]
         for call in program.trace.of(events.Called, after=begin):
-            if call.subject is None or not program.related(obj, call.subject) or call.context:
+            if not _surely_runs(program, obj, call) or call.context:
                 continue
             if any(step.precedes(call) for step in sharded):
                 yield MetaModelCalled(when=call.when, model=StaticMetaModel(program, obj, begin, call, call))
@@ -103,6 +111,6 @@ def starting(program: Program) -> Iterator[Event]:
                 continue
             first = next((each for each, _ in program.units(obj, Relation.SAME, Relation.CONTAINS)), step)
             calls = program.trace.of(events.Called, after=first)
-            call = next((each for each in calls if program.related(obj, each.subject)), None)
+            call = next((each for each in calls if _surely_runs(program, obj, each)), None)
             if call is not None and next(program.trace.of(events.Backward, after=call), None) is not None:
                 yield InitialWeightsSeen(when=first.when, model=StaticInitialWeights(program, obj, first, call))

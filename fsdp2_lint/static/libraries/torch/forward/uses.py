@@ -16,6 +16,7 @@ from ....interpreter.call import Call
 from ....interpreter.libraries import GradMode
 from ...interface import Machine
 from ...outputs import is_output
+from ...python.kinds import DTENSOR, is_a
 from ...tables import external, method_observer, observer
 
 # Operations that refuse a DTensor next to a plain tensor.
@@ -133,7 +134,8 @@ def _mixed(machine: Machine, node: nodes.NodeNG, values: list[Value]) -> None:
     for value in values:
         for guard, leaf in machine.alternatives(value):
             if (weight := weight_of(machine, leaf)) is not None:
-                found.append((guard, *weight))
+                if guard.add(is_a(leaf, DTENSOR)) is not None:  # else it was asked, and is no shard on this path
+                    found.append((guard, *weight))
             else:
                 plain = plain or isinstance(leaf, Obj) and not leaf.atom.origin.startswith("torch.distributed.tensor")
     start = machine.guard
