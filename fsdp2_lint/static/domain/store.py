@@ -133,6 +133,29 @@ class Store:
         if isinstance(key, tuple) and isinstance(key[0], Obj):
             self.fields.setdefault(key[0], {})[key[1]] = None
 
+    def exchange(self, old: Obj, new: Obj) -> None:
+        """What was changed in place is something else from here on, under each name and in each container."""
+
+        def now(value: Value) -> Value:
+            if isinstance(value, GuardedUnion) and any(leaf is old for _, leaf in value.options):
+                return replace(
+                    value, options=tuple((path, new if leaf is old else leaf) for path, leaf in value.options)
+                )
+            return new if value is old else value
+
+        for key, held in list(self.state.items()):
+            changed = held
+            if isinstance(held, Items):
+                items = tuple((path, now(value)) for path, value in held.items)
+                changed = held if items == held.items else replace(held, items=items)
+            elif isinstance(held, Entries):
+                entries = tuple((name, path, now(value)) for name, path, value in held.entries)
+                changed = held if entries == held.entries else replace(held, entries=entries)
+            elif isinstance(held, (Obj, GuardedUnion)):
+                changed = now(held)
+            if changed is not held:
+                self.put(key, changed, local=isinstance(key, tuple) and isinstance(key[0], int))
+
     def mark(self) -> int:
         return len(self._trail)
 

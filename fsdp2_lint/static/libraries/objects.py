@@ -50,6 +50,8 @@ from .torch.sharding import module_tree
 from .torch.training import dtensors, generators, optim, schedulers
 from .words import describe
 
+_OF_PATHS = frozenset({"suffix", "stem", "name", "parent"})
+
 
 class Objects(Escapes):
     def object_attr(self, obj: Obj, name: str, node: nodes.NodeNG) -> Value:
@@ -94,6 +96,8 @@ class Objects(Escapes):
             return (
                 leaf if name in ("data", "grad") else (BoundExt(leaf, name) if name == "full_tensor" else unknown(name))
             )
+        if isinstance(leaf, (Const, Text)) and name in _OF_PATHS:
+            return Text(self.machine.per_rank(leaf), of=self.machine.made_of(name, leaf))
         if isinstance(leaf, (Text, Loaded)):
             return Text(leaf.per_rank)
         if isinstance(leaf, Partial) and name == "func":

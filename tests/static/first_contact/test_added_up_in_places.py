@@ -69,3 +69,60 @@ def test_each_rank_asks_for_what_it_alone_added(place: tuple[str, str, str], ask
 )
 def test_the_ranks_bring_it_together(place: tuple[str, str, str], after: str, asked: str) -> None:
     assert codes(place, after, asked) == []
+
+
+METER = """
+from collections import defaultdict
+
+class Meter:
+    def __init__(self):
+        self.sums = defaultdict(lambda: torch.zeros(2, device="cuda"))
+
+    def add(self, name, total, weight):
+        entry = self.sums[name]
+        entry[0] += total
+        entry[1] += weight
+
+    def means(self):
+        found = {}
+        for name in sorted(self.sums):
+            pair = self.sums[name].clone()
+            dist.all_reduce(pair)
+            found[name] = (pair[0] / pair[1]).item()
+        return found
+
+    def own(self):
+        return {name: (pair[0] / pair[1]).item() for name, pair in self.sums.items()}
+
+    def brought_together(self):
+        for pair in self.sums.values():
+            dist.all_reduce(pair)
+        return self.own()
+"""
+METERED = """
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+data = TensorDataset(torch.randint(0, 9, (64, 8)))
+sampler = DistributedSampler(data)
+loader = DataLoader(data, batch_size=8, sampler=sampler)
+for epoch in range(3):
+    sampler.set_epoch(epoch)
+    meter = Meter()
+    for (x,) in loader:
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        meter.add("loss", loss.detach(), 8)
+    plateau.step({})
+"""
+
+
+@pytest.mark.parametrize(("asked", "found"), [
+    ("meter.own()['loss']", ["FSDP617"]),
+    ("meter.sums['loss'][0].item()", ["FSDP617"]),
+    ("meter.means()['loss']", []),
+    ("meter.brought_together()['loss']", []),
+])  # fmt: skip
+def test_a_tensor_is_added_to_under_another_name(asked: str, found: list[str]) -> None:
+    assert analyse(main(SHARDED + METERED.format(asked), IMPORTS + METER)).codes == found

@@ -10,8 +10,8 @@ from ...domain import events
 from ...domain.events import AnyStep
 from ...domain.formulas import is_fork
 from ...domain.path_conditions import PathCondition
-from ...domain.values import Obj, StateDict
-from ...libraries.torch.checkpoints.gathering import replaced
+from ...domain.values import Obj, StateDict, Value
+from ...libraries.torch.checkpoints.gathering import WholeOf, replaced
 from ..ranks.alike import same_on_all_ranks
 from ..ranks.rank_paths import split_by_rank
 from ..shared.program import AtStep
@@ -43,9 +43,10 @@ class StaticSharedFile(AtStep[events.Saved]):
         """The gathered state dicts in it that are empty on all ranks but the first, each with its path."""
         for path, leaf in self._payload.leaves():
             joined = self.step.guard.join(path)
-            filled = isinstance(leaf, StateDict) and replaced(self.program.machine, leaf) is not None
-            if joined is not None and isinstance(leaf, StateDict) and leaf.rank0 and not filled:
-                yield joined, leaf
+            state = _state_of(leaf)
+            filled = state is not None and replaced(self.program.machine, state) is not None
+            if joined is not None and state is not None and state.rank0 and not filled:
+                yield joined, state
 
     def _gathered(self, state: StateDict) -> AnyStep | None:
         """The call that gathered it, where all ranks come."""
@@ -64,3 +65,11 @@ class StaticSharedFile(AtStep[events.Saved]):
     def _owner(self, state: StateDict) -> str:
         owner = next((leaf for _, leaf in self.program.machine.leaves(state.owner) if isinstance(leaf, Obj)), None)
         return self.program.label(owner) if owner is not None else "a model"
+
+
+def _state_of(leaf: Value) -> StateDict | None:
+    """The state dict, or the gathered one of which this holds each tensor, or what each was cast to."""
+    if isinstance(leaf, StateDict):
+        return leaf
+    whole = leaf.atom.state(WholeOf) if isinstance(leaf, Obj) else None
+    return whole.state if whole is not None else None

@@ -193,9 +193,15 @@ def not_followed(program: Program) -> str:
         return why
     for mesh in program.trace.of(events.Mesh):
         shape = mesh.what.shape
-        if not isinstance(shape, TupleV) or len(shape.items) != 1:
+        if not (isinstance(shape, TupleV) and len(shape.items) == 1 or _whole_mesh_shards(program, mesh)):
             return "ranks of this mesh may need the same batch"
     return ""
+
+
+def _whole_mesh_shards(program: Program, mesh: AnyStep) -> bool:
+    """Is ``fully_shard`` given the mesh with all its dimensions? They replicate and shard, and none splits a batch."""
+    given = (step.what.options.get("mesh", NONE) for step in program.trace.of(events.Sharded))
+    return any(leaf is mesh.subject for value in given for _, leaf in program.machine.leaves(value))
 
 
 class StaticSampler(AtStep[events.Sampler]):

@@ -216,6 +216,7 @@ _TEXT_METHODS = frozenset(
     isnumeric isdecimal count find""".split()
 )
 _SPLITS = frozenset({"split", "rsplit"})
+_PATH_METHODS = frozenset("with_suffix with_name with_stem joinpath resolve absolute expanduser as_posix".split())
 
 
 def text_method(machine: Machine, leaf: Value, name: str, call: Call) -> Value:
@@ -241,6 +242,8 @@ def text_method(machine: Machine, leaf: Value, name: str, call: Call) -> Value:
     asks = isinstance(leaf, Text) and name in _TEXT_METHODS - _SPLITS
     if asks or name in ("lower", "upper", "strip", "replace"):  # what is asked of a text speaks of that text
         return Text(machine.per_rank(leaf), of=machine.made_of(name, leaf, *call.args))
+    if name in _PATH_METHODS and isinstance(leaf, (Const, Text)):  # another path, made of what this one is made of
+        return Text(machine.per_rank(machine.text([leaf, *call.all])), of=machine.made_of(name, leaf, *call.all))
     made = unknown(f"{name}()")
     if name in own_sources.ASKED_OF_PATHS:
         own_sources.asked_file(machine, made, leaf)

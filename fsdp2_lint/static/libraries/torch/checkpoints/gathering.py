@@ -25,6 +25,13 @@ class EachKey:
     of: StateDict
 
 
+@record
+class WholeOf:
+    """A tensor of a state dict that is gathered."""
+
+    state: StateDict
+
+
 def each_key(state: StateDict) -> Obj:
     """What stands for each key of this dict; the keys are the same on all ranks."""
     key = _key()
@@ -39,7 +46,9 @@ def is_each_key(value: Value) -> bool:
 def each_tensor(machine: Machine, state: StateDict) -> Value:
     """What stands for each of its tensors, as they are now."""
     if state.full is True:
-        return unknown("a full tensor")
+        whole = unknown("a full tensor")
+        whole.atom.know(WholeOf(state))
+        return whole
     replaced: Value | None = machine.store.get(state)
     if replaced == _EMPTY:
         return unknown("a tensor of a dict that was emptied")

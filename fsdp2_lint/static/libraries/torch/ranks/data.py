@@ -55,7 +55,7 @@ class TensorData:
 
 @record
 class Progress:
-    """A progress bar around what a loop goes through."""
+    """A progress bar around what a loop goes through, or a stretch of it."""
 
     around: Value
 
@@ -128,9 +128,9 @@ def tensors(machine: Machine, call: Call) -> Value:
     return made
 
 
-@external(*_PROGRESS)
+@external(*_PROGRESS, "itertools.islice")
 def progress(machine: Machine, call: Call) -> Value:
-    """A progress bar yields what is in it."""
+    """A progress bar yields what is in it; ``islice`` yields some of that."""
     inner = call.arg(0, "iterable") or call.arg(0, "sequence")
     made = machine.libraries.call_other(call.name, call)
     if inner not in (None, NONE) and isinstance(made, Obj):
@@ -139,7 +139,7 @@ def progress(machine: Machine, call: Call) -> Value:
 
 
 def unwrapped(value: Value) -> Value:
-    """What a progress bar is around; anything else is what it is."""
+    """What a progress bar is around, or a stretch a part of; anything else is what it is."""
     while isinstance(value, Obj) and value.parent is None and (bar := value.atom.state(Progress)) is not None:
         value = bar.around
     return value

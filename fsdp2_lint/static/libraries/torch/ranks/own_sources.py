@@ -133,6 +133,7 @@ def _written_in_place(machine: Machine, obj: Obj, at: nodes.NodeNG, parts: list[
     if own is not None:
         own_values.began(machine, made, replace(own, via=own.via | {obj}, elements=False))
     machine.replaced(at, made.root)
+    machine.store.exchange(obj, made.root)
 
 
 def _is_new_tensor(obj: Obj) -> bool:
