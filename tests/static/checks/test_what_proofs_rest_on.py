@@ -195,3 +195,37 @@ set_model_state_dict(model, torch.load('x'), options=StateDictOptions(full_state
 @pytest.mark.parametrize(("then", "found"), [(TABLES, False), ("pass", True)])
 def test_an_attribute_of_an_unseen_class_may_be_a_function(then: str, found: bool) -> None:
     assert ("violated" in analyse(script(FUNCTIONS.format(then))).verdicts("FSDP201")) is found
+
+
+AVERAGE = """
+class Average:
+    def __init__(self, model, other):
+        self.target, self.source = list(model.parameters()), list(other.parameters())
+        self.pairs = {}
+
+    def update(self):
+        for mine, other in self.pairs:
+            mine.detach().lerp_(other.detach(), 0.1)
+"""
+AVERAGED = """
+dist.init_process_group("nccl")
+model, other = Net(), Net()
+for each in (model, other):
+    fully_shard(each)
+average = Average(model, other)
+optimizer = torch.optim.AdamW(other.parameters())
+for step in range(10):
+    other(torch.zeros(1, 4).long()).sum().backward()
+    optimizer.step()
+    average.update()
+"""
+
+
+@pytest.mark.parametrize(("pairs", "found"), [
+    ("zip(model.parameters(), other.parameters())", True),
+    ("list(zip(model.parameters(), other.parameters()))", False),
+    ("[*zip(self.target, self.source)]", False),
+])  # fmt: skip
+def test_rows_of_zip_are_read_once(pairs: str, found: bool) -> None:
+    verdicts = analyse(script(AVERAGED, AVERAGE.format(pairs))).verdicts("FSDP607")
+    assert ("violated" in verdicts) is found

@@ -129,10 +129,12 @@ def test_the_rank_in_the_job_deals_out_the_data(sampler: str) -> None:
     assert "FSDP808" not in codes(sampler)
 
 
-def test_ranks_of_a_mesh_with_two_dimensions() -> None:
-    text = TRAINED.replace("(world,))", "(world // 2, 2))").replace("mesh=mesh", "mesh=mesh")
+@pytest.mark.parametrize(("given", "found"), [("mesh=mesh", True), ("mesh=mesh['dp']", False)])
+def test_ranks_of_a_mesh_with_two_dimensions(given: str, found: bool) -> None:
+    """With both dimensions the model has replicas, and each rank needs data of its own; else some may share theirs."""
+    text = TRAINED.replace("(world,))", "(world // 2, 2), mesh_dim_names=('dp', 'tp'))").replace("mesh=mesh", given)
     for sampler, code in ((OWN_SEED[0], "FSDP811"), (BY_NODE[0], "FSDP808")):
-        assert code not in analyse(main(text.replace("{sampler}", sampler), HELPERS)).codes
+        assert (code in analyse(main(text.replace("{sampler}", sampler), HELPERS)).codes) is found
 
 
 # The rank is an option, which a launcher gives to no process for itself: its default counts.

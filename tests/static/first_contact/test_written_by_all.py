@@ -39,6 +39,8 @@ BY_ALL = [
     "torch.save(state, os.path.join(options().out, 'last.pt'))",
     "save_file(state, 'last.safetensors')",
     "try:\n    torch.save(state, 'last.pt')\nfinally:\n    dist.barrier()",
+    "torch.save({name: value.bfloat16() for name, value in state.items()}, 'last.pt')",
+    "path = Path('runs') / 'last.pt'\ntorch.save(state, path.with_suffix(path.suffix + '.part'))",
 ]
 BY_ONE = [
     "if dist.get_rank() == 0:\n    torch.save(state, 'last.pt')",
@@ -46,6 +48,7 @@ BY_ONE = [
     "if not state:\n    return\nwrite(state)",
     "if int(os.environ['LOCAL_RANK']) == 0:\n    write(state)",
     "torch.save(state, f'{dist.get_rank()}.pt')",
+    "path = Path(f'{dist.get_rank()}.pt')\ntorch.save(state, path.with_suffix('.part'))",
     "torch.save(state, io.BytesIO())",
 ]
 NOT_KNOWN = [

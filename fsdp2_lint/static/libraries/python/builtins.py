@@ -157,7 +157,9 @@ def make_zip(machine: Machine, call: Call) -> Value:
         if there is not None:
             rows.append((there, row))
     why = next((held.open_why for held in lists if held.open_why), "")
-    return machine.listed(Items(tuple(rows), exact and all(path is TRUE for path, _ in rows), why))
+    made = machine.listed(Items(tuple(rows), exact and all(path is TRUE for path, _ in rows), why), lazy=True)
+    generators.expression_made(machine, made, call.node)
+    return made
 
 
 @external("itertools.pairwise")
