@@ -189,3 +189,43 @@ def test_the_fields_of_a_record_by_their_names() -> None:
     """Each rank draws its own batch, or all draw the same."""
     assert analyse(main(TRAIN.format(seed="1 + dist.get_rank()"), PICKED)).codes == ["FSDP801"]
     assert "FSDP801" not in analyse(main(TRAIN.format(seed=1), PICKED)).codes
+
+
+FILLED = """
+import json
+from dataclasses import dataclass, field, fields
+
+@dataclass
+class Options:
+    prompts: list = field(default_factory=list)
+    scales: dict = field(default_factory=dict)
+    steps: int = 3
+
+def filled(options, mapping):
+    for key, value in mapping.items():
+        setattr(options, key, value)
+    return options
+"""
+SAMPLED = """
+options = {}
+model = Net()
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+optimizer = torch.optim.AdamW(model.parameters())
+for step in range(options.steps):
+    model(torch.zeros(1, 4).long()).sum().backward()
+    for each in {}:
+        with torch.no_grad():
+            model(torch.tensor([each]))
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("gone_through", ["options.prompts", "options.scales.values()"])
+@pytest.mark.parametrize(("made", "found"), [
+    ("filled(Options(), json.load(open('options.json')))", True),
+    ("Options()", False),
+])  # fmt: skip
+def test_a_list_may_be_filled_by_its_name(made: str, gone_through: str, found: bool) -> None:
+    assert ("FSDP407" in analyse(main(SAMPLED.format(made, gone_through), FILLED)).codes) is found

@@ -25,6 +25,7 @@ from ...domain.values import (
     Partial,
     Rank,
     Text,
+    TupleV,
     Value,
     unknown,
 )
@@ -101,9 +102,13 @@ class Havoc(Machine[L]):
             self.store.put((obj, SOME), unknown(f"a value that {why}"))
 
     def any_field_set(self, obj: Obj) -> None:
-        """A field was set of which nobody knows the name: numbers and texts that are in them may be others now."""
+        """A field was set of which nobody knows the name: numbers and texts may be others now, and lists of these."""
         for name in list(self.store.fields.get(obj, ())):
-            if isinstance(self.store.get((obj, name)), Const):
+            held = self.store.get((obj, name))
+            plain = isinstance(held, (Const, ListV, DictV, TupleV)) and all(
+                isinstance(part, (Const, ListV, DictV, TupleV)) for part in self.inside(held)
+            )
+            if plain:
                 self.store.put((obj, name), obj.child(name))
 
     def open_groups(self, obj: Obj) -> None:
