@@ -52,6 +52,9 @@ class Libraries(Protocol):
     def in_sharded(self, obj: Obj) -> bool:
         """Is something of the same outermost object sharded by now?"""
 
+    def is_loader(self, obj: Obj) -> bool:
+        """Does it make batches of a data set, or is it one of these, or a part of one?"""
+
     def decorated(self, by: Ext, func: Func) -> Value | None:
         """What a decorator of another package makes of a function; None where nothing is known of it."""
 

@@ -106,6 +106,9 @@ class Objects(Escapes):
             return unknown(name)
         return BoundExt(leaf, name)
 
+    def is_loader(self, obj: Obj) -> bool:
+        return obj.atom.state(data.Loader) is not None
+
     def unwrapped(self, value: Value) -> Value:
         return data.unwrapped(value)
 

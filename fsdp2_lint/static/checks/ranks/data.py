@@ -180,6 +180,17 @@ class StaticEpochs(AtStep[events.Event]):
         )
 
 
+class StaticKeptLoader(StaticEpochs):
+    """A loader that nobody was seen to read, as of where it is made."""
+
+    def is_shuffled(self) -> bool:
+        found = self._sampler()
+        return found is not None and found[1].shuffle != Const(False)
+
+    def same_order(self) -> Answer[Place]:
+        return unknown("who reads this loader was not followed")
+
+
 def _is_of_loading(obj: Obj) -> bool:
     """A sampler or a loader that was seen where it is made."""
     return obj.atom.state(Sampler) is not None or obj.atom.state(Loader) is not None

@@ -9,10 +9,10 @@ from ....vocab.events.ranks import BatchTrained, CollectiveRepeated, LoaderRead,
 from ...domain import events
 from ...domain.events import Step
 from ..shared.models import StaticModel
-from ..shared.producers import on
+from ..shared.producers import at_end, on
 from ..shared.program import Program
 from .batches import StaticBatch
-from .data import StaticEpochs, StaticSampler, trained_on
+from .data import StaticEpochs, StaticKeptLoader, StaticSampler, trained_on
 from .errors import StaticHandler, handlers_around
 from .orders import StaticRounds
 
@@ -34,6 +34,15 @@ def sampler_made(program: Program, step: Step[events.Sampler]) -> Iterator[Event
 def loader_read(program: Program, step: Step[events.LoaderRead]) -> Iterator[Event]:
     if program.machine.libraries.any_sharded:
         yield LoaderRead(when=step.when, epochs=StaticEpochs(program, step))
+
+
+@at_end
+def loaders_kept(program: Program) -> Iterator[Event]:
+    """Loaders that no loop was seen to read, although a sampler shuffles for them."""
+    read = {step.subject for step in program.trace.of(events.LoaderRead)}
+    for step in program.trace.of(events.Loader) if program.machine.libraries.any_sharded else ():
+        if step.subject not in read and StaticKeptLoader(program, step).is_shuffled():
+            yield LoaderRead(when=step.when, epochs=StaticKeptLoader(program, step))
 
 
 @on(events.Called)

@@ -146,7 +146,7 @@ class Functions(Bounds[L]):
         atom = leaf.atom
         if leaf in self.libraries.optimizers or atom.module or atom.wrapper or atom.framework:
             return True
-        if self.libraries.in_sharded(leaf):
+        if self.libraries.in_sharded(leaf) or self.libraries.is_loader(leaf):
             return True
         if leaf.atom.kind == "unknown" and builds_models(leaf.atom.origin):
             return True
