@@ -46,3 +46,26 @@ def test_the_same_order_in_each_epoch(read: str, told: str, verdict: str) -> Non
 def test_a_loader_that_nobody_was_seen_to_read() -> None:
     text = TRAIN.format(told="from unseen import read", read="read(loader)")
     assert analyse(main(SHARDED + text, HELPERS)).verdicts("FSDP809") == {"unknown"}
+
+
+ASKED = """
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+from unseen import data
+loader = DataLoader(data, batch_size=8, sampler=DistributedSampler(data))
+for (window,) in windows(loader, 1):
+    model(window["x"]).sum().backward()
+    optimizer.step()
+    if {}:
+        dist.broadcast(torch.zeros(1), 0)
+"""
+
+
+@pytest.mark.parametrize("asked", ["'more' in window", "hasattr(window, 'more')", "isinstance(window, dict)"])
+def test_of_which_kind_a_batch_is(asked: str) -> None:
+    """All batches of a data set may well be of one kind."""
+    assert analyse(main(SHARDED + ASKED.format(asked), HELPERS)).verdicts("FSDP801") == {"unknown"}
+
+
+@pytest.mark.parametrize("asked", ["7 in window['x']", "window['x'].max() > 7"])
+def test_what_a_batch_holds(asked: str) -> None:
+    assert analyse(main(SHARDED + ASKED.format(asked), HELPERS)).verdicts("FSDP801") == {"violated"}

@@ -14,6 +14,7 @@ from ...domain.values import (
     AbstractObject,
     Computed,
     Cond,
+    Const,
     GuardedUnion,
     ListV,
     Obj,
@@ -34,6 +35,7 @@ ABOUT = frozenset(
 
 
 _ANSWERS = frozenset({"truth", "compared", "is"})
+_KINDS = frozenset({"isinst", "hasattr", "dtensor"})
 
 
 @record
@@ -113,9 +115,17 @@ def chosen_by(machine: AnyMachine, value: GuardedUnion) -> Own | None:
 
 def asked_for(machine: AnyMachine, atom: Formula) -> Own | None:
     """What of a rank's own a condition asks for: what the value is, and not of which kind."""
-    if isinstance(atom, bool) or atom[0] not in _ANSWERS or atom[0] == "is" and atom[2] is None:
+    if isinstance(atom, bool) or atom[0] not in _ANSWERS or atom[0] == "is" and atom[2] is None or _of_kind(atom):
         return None
     return first(machine, _in(atom[1:]))
+
+
+def _of_kind(atom: Formula) -> bool:
+    """Does it ask which class, attributes or keys a value has? Those are the same in all batches of a data set."""
+    asked = atom[1] if atom[0] == "truth" else None
+    if not isinstance(asked, tuple) or not asked:
+        return False
+    return asked[0] in _KINDS or asked[0] == "in" and isinstance(asked[1], Const) and isinstance(asked[1].value, str)
 
 
 def _of_object(machine: AnyMachine, obj: Obj) -> Own | None:
