@@ -60,7 +60,7 @@ for (window,) in windows(loader, 1):
 """
 
 
-@pytest.mark.parametrize("asked", ["'more' in window", "hasattr(window, 'more')", "isinstance(window, dict)"])
+@pytest.mark.parametrize("asked", ["'more' in window", "hasattr(window, 'more')", "isinstance(window, dict)", "window"])
 def test_of_which_kind_a_batch_is(asked: str) -> None:
     """All batches of a data set may well be of one kind."""
     assert analyse(main(SHARDED + ASKED.format(asked), HELPERS)).verdicts("FSDP801") == {"unknown"}

@@ -121,8 +121,14 @@ def asked_for(machine: AnyMachine, atom: Formula) -> Own | None:
 
 
 def _of_kind(atom: Formula) -> bool:
-    """Does it ask which class, attributes or keys a value has? Those are the same in all batches of a data set."""
+    """Does it ask which class, attributes or keys a value has, or for a batch as a whole?
+
+    Those are the same in all batches of a data set.
+    """
     asked = atom[1] if atom[0] == "truth" else None
+    if isinstance(asked, Obj):
+        own = asked.atom.state(Own)
+        return own is not None and own.elements and is_each(asked.item)
     if not isinstance(asked, tuple) or not asked:
         return False
     return asked[0] in _KINDS or asked[0] == "in" and isinstance(asked[1], Const) and isinstance(asked[1].value, str)
