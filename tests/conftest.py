@@ -43,7 +43,7 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     cases = defaultdict(list)
     for item in items:
-        if hasattr(item, "callspec") and not any(item.iter_markers("slow")):
+        if hasattr(item, "callspec") and not any(item.get_closest_marker(mark) for mark in ("slow", "exhaustive")):
             cases[item.nodeid.partition("[")[0]].append(item)
     for alike in cases.values():
         _leave_to_slow(alike)
