@@ -229,3 +229,21 @@ for step in range(10):
 def test_rows_of_zip_are_read_once(pairs: str, found: bool) -> None:
     verdicts = analyse(script(AVERAGED, AVERAGE.format(pairs))).verdicts("FSDP607")
     assert ("violated" in verdicts) is found
+
+
+EMPTY = """
+class Rescale(nn.Module):
+    def forward(self, x):
+        return 2 * x
+
+dist.init_process_group("nccl")
+with torch.device("meta"):
+    model = Rescale()
+fully_shard(model)
+model(torch.zeros(1))
+"""
+
+
+def test_a_meta_model_without_parameters_needs_no_memory() -> None:
+    """And it is no defect of the tool that nothing writes them."""
+    assert analyse(script(EMPTY)).verdicts("FSDP202") <= {"upheld"}

@@ -103,6 +103,8 @@ class StaticEmptied(Subject):
 
     def _perhaps_left_out(self) -> str:
         """Why a layer may stay without values: what writes asks first what the layer is, and more is not known."""
+        if not self.writes:
+            return f"how a run comes to {self.call.when.at} is not known"
         for name, layer in self._old_layers() or [(self.label, self.obj)]:
             sure = [step for step in self.writes if self._writes_part(step, layer)]
             if not self.surely_by(sure):

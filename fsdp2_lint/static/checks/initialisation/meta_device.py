@@ -27,7 +27,9 @@ class StaticMetaModel(StaticEmptied):
     """A model that was made on the meta device; ``call`` runs it."""
 
     def left_on_meta(self) -> Answer[Place]:
-        if not self._owns_parameters() or self.without(self.writes) is None:
+        if not self._owns_parameters():
+            return self.program.excluded(f"{self.label} has no parameters")
+        if self.without(self.writes) is None:
             return self.written_for_sure()
         why = self.not_followed()
         return unknown(why) if why else yes(Place(self.begin.when))
