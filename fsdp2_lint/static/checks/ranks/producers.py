@@ -41,8 +41,9 @@ def loaders_kept(program: Program) -> Iterator[Event]:
     """Loaders that no loop was seen to read, although a sampler shuffles for them."""
     read = {step.subject for step in program.trace.of(events.LoaderRead)}
     for step in program.trace.of(events.Loader) if program.machine.libraries.any_sharded else ():
-        if step.subject not in read and StaticKeptLoader(program, step).is_shuffled():
-            yield LoaderRead(when=step.when, epochs=StaticKeptLoader(program, step))
+        kept = StaticKeptLoader(program, step)
+        if step.subject not in read and kept.is_shuffled():
+            yield LoaderRead(when=step.when, epochs=kept)
 
 
 @on(events.Called)

@@ -28,14 +28,11 @@ def spelled_out(machine: AnyMachine, name: Value, holder: Value, *, raises: bool
         return name
     if all(isinstance(each, str) for each in domains.domain(machine, name) or (None,)):
         return domains.spelled_out(machine, name)
-    parts = list(pieces(machine, name))
-    asked = [part for part in parts if not isinstance(part, Const)]
-    if len(asked) != 1 or len(parts) < 2:
+    if (pattern := _pattern(machine, name)) is None:
         return name
-    at = parts.index(asked[0])
-    ends = _written(parts[:at]), _written(parts[at + 1 :])
+    part, ends = pattern
     raises = raises and _is_known(machine, holder)
-    return machine.over(asked[0], lambda part: _completed(machine, name, part, ends, _held(machine, holder), raises))
+    return machine.over(part, lambda each: _completed(machine, name, each, ends, _held(machine, holder), raises))
 
 
 def modules(machine: AnyMachine, name: Value, node: nodes.NodeNG) -> Value:
@@ -43,18 +40,25 @@ def modules(machine: AnyMachine, name: Value, node: nodes.NodeNG) -> Value:
 
     Any other name is refused there: the import raises. So is a module without what is asked of it in the same breath.
     """
-    importer = machine.frame.module
-    parts = list(pieces(machine, name))
-    asked = [part for part in parts if not isinstance(part, Const)]
+    importer, pattern = machine.frame.module, _pattern(machine, name)
     package, dot, _ = beginning(machine, name).rpartition(".")
-    if len(asked) != 1 or not dot or package.startswith("."):
+    if pattern is None or not dot or package.startswith("."):
         return name
-    at = parts.index(asked[0])
-    ends = _written(parts[:at]), _written(parts[at + 1 :])
+    part, ends = pattern
     names = machine.project.modules_of(importer.path, package)
     if wanted := _asked_at_once(node):
         names = [each for each in names if _may_have(machine, importer, each, wanted)]
-    return machine.over(asked[0], lambda part: _completed(machine, name, part, ends, names, raises=True))
+    return machine.over(part, lambda each: _completed(machine, name, each, ends, names, raises=True))
+
+
+def _pattern(machine: AnyMachine, name: Value) -> tuple[Value, tuple[str, str]] | None:
+    """The one unknown that stands in a text, and what is written before and behind it; None where there are others."""
+    parts = list(pieces(machine, name))
+    asked = [part for part in parts if not isinstance(part, Const)]
+    if len(asked) != 1 or len(parts) < 2:
+        return None
+    at = parts.index(asked[0])
+    return asked[0], (_written(parts[:at]), _written(parts[at + 1 :]))
 
 
 def _asked_at_once(node: nodes.NodeNG) -> str:
