@@ -46,18 +46,6 @@ class Targets(Havoc[L]):
         else:
             self.store.put((frame.id, name), self.begun(name, value), local=True)
 
-    def replaced(self, at: nodes.NodeNG, value: Value) -> None:
-        """What a name, or an attribute of one, leads to was changed, so that it is another value from here on."""
-        if isinstance(at, nodes.Name):
-            frame = self.frame.id if self.frame.func is not None else 0
-            while frame and self.store.get((frame, at.name)) is None:
-                frame = self.closures.get(frame, 0)
-            self.store.put((frame or self.frame.module, at.name), value, local=bool(frame))
-        elif isinstance(at, nodes.Attribute) and isinstance(at.expr, nodes.Name):
-            owners = self.objects(self.lookup(at.expr.name))
-            if len(owners) == 1:
-                self.store.put((owners[0], at.attrname), value)
-
     def begun(self, name: str, value: Value, owner: Obj | None = None) -> Value:
         """The number that a counter begins with is not what it stays: nobody knows how often its code runs.
 

@@ -110,18 +110,18 @@ def _flag(machine: Machine, name: str) -> Obj:
 @method_observer
 def filled(machine: Machine, obj: Obj, name: str, call: Call) -> None:
     """``flag.fill_(stop)``: what a tensor holds from here on is made of what is written into it."""
-    if name in IN_PLACE and machine.owned and isinstance(call.node.func, nodes.Attribute):
-        _written_in_place(machine, obj, call.node.func.expr, call.all, whole=name in _WHOLE)
+    if name in IN_PLACE and machine.owned:
+        _written_in_place(machine, obj, call.all, whole=name in _WHOLE)
 
 
 def item_filled(machine: Machine, obj: Obj, value: Value, node: nodes.NodeNG) -> None:
     """``flag[0] = stop``."""
     if machine.owned and isinstance(node, nodes.Subscript):
-        _written_in_place(machine, obj, node.value, [value], whole=False)
+        _written_in_place(machine, obj, [value], whole=False)
 
 
-def _written_in_place(machine: Machine, obj: Obj, at: nodes.NodeNG, parts: list[Value], *, whole: bool) -> None:
-    """A tensor that the program made itself holds something else now, under the name by which it is written."""
+def _written_in_place(machine: Machine, obj: Obj, parts: list[Value], *, whole: bool) -> None:
+    """A tensor that the program made itself holds something else now, under each of its names."""
     if not _is_new_tensor(obj):
         return
     own, before = own_values.first(machine, parts), obj.atom.state(Own)
@@ -132,7 +132,6 @@ def _written_in_place(machine: Machine, obj: Obj, at: nodes.NodeNG, parts: list[
     made.forget(Own)
     if own is not None:
         own_values.began(machine, made, replace(own, via=own.via | {obj}, elements=False))
-    machine.replaced(at, made.root)
     machine.store.exchange(obj, made.root)
 
 
