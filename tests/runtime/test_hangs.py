@@ -38,17 +38,22 @@ def both_stand():
     return all('"record":"stall"' in path.read_text() for path in pathlib.Path().glob("rank?.jsonl"))
 
 
+def seen_at(row):
+    return any(f'"row": {row},' in path.read_text() for path in pathlib.Path().glob("node-*/rank1.beat"))
+
+
 def seen_here():
     # Has the own heartbeat come while this thread waits there?
-    row = f'"row": {sys._getframe(2).f_lineno},'
-    return any(row in path.read_text() for path in pathlib.Path().glob("node-*/rank1.beat"))
+    return seen_at(sys._getframe(2).f_lineno)
 
 
-def once_told(act):
+def beside(act):
     if os.fork() == 0:
-        wait_until(told)
         act()
         os._exit(0)
+
+
+held = pathlib.Path("held")  # rank 0 waits for it, so that it is not kept waiting before rank 1 is held
 
 
 model = shard(Net())
@@ -62,13 +67,24 @@ HELD_UP = {
         """\
 train(model, optimizer, steps=4)
 if rank == 1:
-    parent = os.getpid()
-    once_told(lambda: os.kill(parent, signal.SIGCONT))
-    time.sleep(1)
-    os.kill(parent, signal.SIGSTOP)
+    parent, row = os.getpid(), sys._getframe().f_lineno + 12
+    come, go = os.pipe()
+
+    def stop():
+        wait_until(lambda: seen_at(row))
+        os.kill(parent, signal.SIGSTOP)
+        held.touch()
+        wait_until(told)
+        os.kill(parent, signal.SIGCONT)
+        os.write(go, b"x")
+
+    beside(stop)
+    os.read(come, 1)
+else:
+    wait_until(held.exists)
 """
         + END,
-        "    time.sleep(1)",
+        "    os.read(come, 1)",
         "rank 1 was stopped by a signal and did not arrive while rank 0 waited",
     ),
     "in C code that holds the lock": (
@@ -76,9 +92,12 @@ if rank == 1:
 train(model, optimizer, steps=4)
 if rank == 1:
     come, go = os.pipe()
-    once_told(lambda: os.write(go, b"x"))
+    beside(lambda: (wait_until(told), os.write(go, b"x")))
     wait_until(seen_here)  # its last heartbeat tells what it has issued
+    held.touch()
     ctypes.PyDLL(None).read(come, ctypes.create_string_buffer(1), 1)
+else:
+    wait_until(held.exists)
 """
         + END,
         "    ctypes.PyDLL",
@@ -148,7 +167,9 @@ def test_a_rank_that_is_gone(tmp_path: Path) -> None:
 train(model, optimizer, steps=4)
 if rank == 1:
     wait_until(seen_here)
+    held.touch()
     os.kill(os.getpid(), signal.SIGKILL)
+wait_until(held.exists)
 try:
     dist.barrier()
 except RuntimeError:
