@@ -18,6 +18,7 @@ from .membership import Membership
 from .outputs import is_output
 from .torch.launch.device import Device
 from .torch.ranks import groups, rank
+from .torch.training import generators
 
 Names = frozenset[str]
 MAX_REACH = BUDGET.reach
@@ -39,6 +40,7 @@ class Escapes(Membership):
         self.not_followed(who, call)
         self.overlooked(who, call.node)
         groups.given(self.machine, who, call)
+        generators.handed(self.machine, who, call)
         self.escape(call, who, receiver, names)
         self.machine.open_data([*call.all, *([receiver] if receiver is not None else [])], f"{who} may change", names)
 

@@ -231,6 +231,28 @@ def test_rows_of_zip_are_read_once(pairs: str, found: bool) -> None:
     assert ("violated" in verdicts) is found
 
 
+READ_UNSEEN = """
+dist.init_process_group("nccl")
+model = Net()
+fully_shard(model)
+optimizer = torch.optim.AdamW(model.parameters())
+kept = model.parameters()
+{}
+"""
+
+
+@pytest.mark.parametrize(("use", "word"), [
+    ("for _ in range(3):\n    eval('print(kept)')", "unknown"),
+    ("eval('print(kept)')\ntorch.nn.utils.clip_grad_norm_(kept, 1.0)", "unknown"),
+    ("torch.nn.utils.clip_grad_norm_(kept, 1.0)\neval('print(kept)')", "unknown"),
+    ("torch.nn.utils.clip_grad_norm_(kept, 1.0)\nlist(kept)", "violated"),
+    ("eval('print(kept)')", "upheld"),
+    ("for _ in range(3):\n    kept = model.parameters()\n    eval('print(kept)')", "upheld"),
+])  # fmt: skip
+def test_code_that_is_not_seen_may_read_what_it_is_given(use: str, word: str) -> None:
+    assert analyse(script(READ_UNSEEN.format(use))).verdicts("FSDP607") == {word}
+
+
 EMPTY = """
 class Rescale(nn.Module):
     def forward(self, x):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from astroid import nodes
 
-from ....vocab.answers import Answer, yes
+from ....vocab.answers import Answer, unknown, yes
 from ....vocab.events.training import Spent
 from ....vocab.finding import Fix, Moment
 from ...domain import events
@@ -20,15 +20,23 @@ class StaticGenerator(AtStep[events.Consumed]):
     """As of ``step``, which reads it."""
 
     def spent(self) -> Answer[Spent]:
-        for earlier in self.program.trace.of(events.Consumed, before=self.step):
-            if not earlier.what.whole or earlier.same_call(self.step):
-                continue
-            if earlier.what.generator == self.step.what.generator:
-                return self._spent(earlier.when, f"{earlier.what.by} reads it to its end")
+        before = [
+            earlier
+            for earlier in self.program.trace.of(events.Consumed, before=self.step)
+            if earlier.what.generator == self.step.what.generator and not earlier.same_call(self.step)
+        ]
         made = self._made()
-        if made is None or not self._again(made):
-            return self.program.nowhere(events.Consumed)
-        return self._spent(made.when, "it is made once, before the loop, and empty from the second round on")
+        again = made is not None and self._again(made)
+        if self.step.what.seen:
+            for earlier in before:
+                if earlier.what.whole:
+                    return self._spent(earlier.when, f"{earlier.what.by} reads it to its end")
+            if made is not None and again:
+                return self._spent(made.when, "it is made once, before the loop, and empty from the second round on")
+        unseen = next((each for each in (*before, self.step) if not each.what.seen), None)
+        if unseen is not None and (before or again):
+            return unknown(f"whether {unseen.what.by} reads a generator of parameters that it is given is not known")
+        return self.program.nowhere(events.Consumed)
 
     def _spent(self, when: Moment, words: str) -> Answer[Spent]:
         return yes(Spent(when, words, _kept_in_list(self.program, self._made())))

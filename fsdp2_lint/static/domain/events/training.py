@@ -151,6 +151,7 @@ class Consumed(Counted):
     generator: tuple[str, int]  # ("list", the number of its values), or ("step", the position at which it was made)
     by: str
     whole: bool
+    seen: bool = True  # else code that was not seen has it in hand
 
 
 class Copied(Event):

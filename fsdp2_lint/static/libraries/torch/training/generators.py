@@ -7,6 +7,7 @@ from astroid import nodes
 from ....domain import events
 from ....domain.path_conditions import TRUE, PathCondition
 from ....domain.values import Const, DictV, ListV, Obj, Params, ParamV, TupleV, Value
+from ....interpreter.call import Call
 from ...interface import Machine
 
 
@@ -17,7 +18,14 @@ def expression_made(machine: Machine, made: ListV, node: nodes.NodeNG) -> None:
 
 
 def consumed(
-    machine: Machine, leaf: Value, node: nodes.NodeNG, by: str, path: PathCondition = TRUE, *, whole: bool = True
+    machine: Machine,
+    leaf: Value,
+    node: nodes.NodeNG,
+    by: str,
+    path: PathCondition = TRUE,
+    *,
+    whole: bool = True,
+    seen: bool = True,
 ) -> None:
     """After this the generator yields nothing more; where not ``whole``, perhaps."""
     model = _model(machine, leaf)
@@ -27,7 +35,7 @@ def consumed(
     joined = machine.guard.join(path)
     if key is not None and joined is not None:
         with machine.on_path(joined):
-            machine.emit(events.Consumed(generator=key, by=by, whole=whole), node, model)
+            machine.emit(events.Consumed(generator=key, by=by, whole=whole, seen=seen), node, model)
 
 
 def consumed_by_call(machine: Machine, given: Value, node: nodes.NodeNG, by: str) -> None:
@@ -42,6 +50,13 @@ def consumed_by_call(machine: Machine, given: Value, node: nodes.NodeNG, by: str
                     for deeper, params in machine.alternatives(held) if held is not None else ():
                         if (whole := joined.join(deeper)) is not None:
                             consumed(machine, params, node, by, whole)
+
+
+def handed(machine: Machine, who: str, call: Call) -> None:
+    """Code that is not seen has generators in its hands: perhaps it reads them."""
+    for value in call.all:
+        for path, leaf in machine.alternatives(value):
+            consumed(machine, leaf, call.node, who, path, whole=False, seen=False)
 
 
 def _model(machine: Machine, leaf: Value) -> Obj | None:
