@@ -10,15 +10,9 @@ pytest.importorskip("torch")
 
 from fsdp2_lint.preflight.part import Asked
 from tests.preflight.rehearsals import rehearsed
+from tests.preflight.training import MESH, REPLICAS, SHARDING, STEP, TRAINING, edited
 
 pytestmark = pytest.mark.torchrun
-TRAINING = (Path(__file__).parent / "programs" / "training.py").read_text(encoding="utf-8")
-STEP = Asked(depth="step", steps=2)
-SHARDING = """\
-    for layer in model.layers:
-        fully_shard(layer, mesh=mesh)
-    fully_shard(model, mesh=mesh)
-"""
 BLOCKS = """\
         for layer in self.layers:
             x = layer(x)
@@ -48,10 +42,6 @@ FAULTS = {
         "FSDP405",
     ),
 }
-
-
-MESH = '    mesh = init_device_mesh("cuda", (dist.get_world_size(),))\n'
-REPLICAS = MESH.replace("(dist.get_world_size(),)", '(2, 8), mesh_dim_names=("replicate", "shard")')
 FAULTS["clip-over-two-meshes"] = (
     [(MESH, REPLICAS), ("    fully_shard(model, mesh=mesh)\n", "    fully_shard(model)\n")],
     "FSDP308",
@@ -61,12 +51,7 @@ FAULTS["clip-over-two-meshes"] = (
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_found(name: str, tmp_path: Path) -> None:
     edits, code = FAULTS[name]
-    text = TRAINING
-    for old, new in edits:
-        assert text.count(old) == 1
-        text = text.replace(old, new)
-    script = tmp_path / "train.py"
-    script.write_text(text, encoding="utf-8")
+    script = edited(tmp_path, edits)
     report = rehearsed(script, tmp_path / "report", size=16, asked=STEP)
     assert [found.code for found in report.findings] == [code], [*report.notes, *report.stopped.values()]
     assert all(crash.code == code for crash in report.crashes)  # where torch raises, it is said why

@@ -62,7 +62,7 @@ from .groups import (
     states_below,
 )
 from .membership import all_ranks, claimed, group_made, is_member, membership, own, own_rank
-from .meshes import Mesh, names_of, ranks_of, whole_of
+from .meshes import Mesh, names_of, ranks_along, ranks_of, whole_of
 from .modules import (
     FSDPModule,
     children,

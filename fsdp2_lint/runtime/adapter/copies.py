@@ -7,18 +7,14 @@ from typing import Any
 
 from . import places
 from .groups import Group, Param
-from .meshes import names_of, ranks_of, whole_of
+from .meshes import names_of, ranks_along, ranks_of, whole_of
 
 
 # -- the ranks that share one parameter among themselves: one replica of an HSDP mesh
 def ranks_of_replica(group: Group) -> tuple[int, ...]:
     """The ranks along the dimension that shards, among them this one; none where the group has no such dimension."""
     dimension = places.SHARD_DIM.read(places.MESH_INFO.read(group.raw))
-    coordinate = group.mesh.get_coordinate()
-    if dimension is None or coordinate is None:
-        return ()
-    own = tuple(slice(None) if at == dimension else place for at, place in enumerate(coordinate))
-    return tuple(int(rank) for rank in group.mesh.mesh[own].tolist())
+    return ranks_along(group.mesh, dimension) if dimension is not None else ()
 
 
 def dimensions_beside(groups: Iterable[Group]) -> frozenset[str]:

@@ -9,8 +9,7 @@ import torch
 import torch.distributed as dist
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .operations import tensors_in
-from .rehearsal import _find
+from .operations import group_of, tensors_in
 
 # ``(the collective, the group, the tensors that are now the same on all ranks)``
 Seen = Callable[[str, dist.ProcessGroup, list[torch.Tensor]], None]
@@ -40,18 +39,10 @@ class EqualResults(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         if (into := self._known.get(func)) is not None:
-            self._seen(func._schema.name, _group(func, args), tensors_in([args[0] if into else result]))
+            self._seen(func._schema.name, group_of(func, args), tensors_in([args[0] if into else result]))
         return result
 
 
 def _operations(space: str, names: str) -> list[Any]:
     found = getattr(torch.ops, space)
     return [getattr(found, name).default for name in names.split() if hasattr(found, name)]
-
-
-def _group(func: Any, args: tuple[Any, ...]) -> dist.ProcessGroup:
-    named = {each.name: args[at] for at, each in enumerate(func._schema.arguments) if at < len(args)}
-    given = named["process_group"] if "process_group" in named else named["group_name"]
-    if isinstance(given, str):
-        return _find("torch.distributed.distributed_c10d", "_resolve_process_group")(given)  # type: ignore[no-any-return]
-    return given if isinstance(given, dist.ProcessGroup) else dist.ProcessGroup.unbox(given)

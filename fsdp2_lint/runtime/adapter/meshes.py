@@ -21,6 +21,15 @@ def ranks_of(mesh: Any) -> tuple[int, ...]:
     return _ranks[mesh]
 
 
+def ranks_along(mesh: Any, dimension: int) -> tuple[int, ...]:
+    """The ranks along one dimension of a mesh, among them this one; none where it is not in the mesh."""
+    coordinate = mesh.get_coordinate()
+    if coordinate is None:
+        return ()
+    own = tuple(slice(None) if at == dimension else place for at, place in enumerate(coordinate))
+    return tuple(int(rank) for rank in mesh.mesh[own].tolist())
+
+
 def names_of(mesh: Any) -> tuple[str, ...]:
     """The names of a mesh's dimensions; none where it has no names."""
     return tuple(getattr(mesh, "mesh_dim_names", None) or ())

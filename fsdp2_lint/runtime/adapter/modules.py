@@ -86,9 +86,12 @@ def identity_of_memory(tensor: torch.Tensor) -> int:
 
 
 def place_in_memory(tensor: torch.Tensor) -> tuple[int, int] | None:
-    """Where this rank's part begins, also where it is fake; None where it is empty."""
+    """Where this rank's part begins, also where it is fake; None where it is empty, or has no memory of its own."""
     own = local(tensor)
-    return (identity_of_memory(own), int(own.storage_offset())) if own.numel() else None
+    try:
+        return (identity_of_memory(own), int(own.storage_offset())) if own.numel() else None
+    except (RuntimeError, NotImplementedError):  # of sparse tensors
+        return None
 
 
 def is_fake(tensor: torch.Tensor) -> bool:

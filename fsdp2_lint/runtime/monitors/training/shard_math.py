@@ -82,9 +82,9 @@ class _Follow:
 
     def __init__(self, parts: dict[int, tuple[Sharding, adapter.Param]]) -> None:
         self.parts = parts
-        self.marks = adapter.Marks()
+        self.marks = adapter.Marks("")
         self.mixed: tuple[Sharding, str, str] | None = None
-        self.sources = adapter.Marks()  # the operation behind each number that is mixed
+        self.sources = adapter.Marks("")  # the operation behind each number that is mixed
         for _, param in parts.values():
             if param.sharded.grad is not None:
                 self.marks[param.sharded.grad] = PART
