@@ -198,7 +198,7 @@ def _is_of_loading(obj: Obj) -> bool:
 
 def not_followed(program: Program) -> str:
     """Why it is not known which ranks are to have batches of their own."""
-    if program.partial:
+    if program.partial and not _shards_over_all_ranks(program):
         return "the script that trains was not seen"
     if why := program.managed_by or program.open_why:
         return why
@@ -207,6 +207,12 @@ def not_followed(program: Program) -> str:
         if not (isinstance(shape, TupleV) and len(shape.items) == 1 or _whole_mesh_shards(program, mesh)):
             return "ranks of this mesh may need the same batch"
     return ""
+
+
+def _shards_over_all_ranks(program: Program) -> bool:
+    """Is no mesh given to ``fully_shard``? Whoever calls this part then splits no batch: that needs a mesh of its own."""
+    meshes = [step.what.options.get("mesh", NONE) for step in program.trace.of(events.Sharded)]
+    return bool(meshes) and all(mesh == NONE for mesh in meshes)
 
 
 def _whole_mesh_shards(program: Program, mesh: AnyStep) -> bool:

@@ -10,6 +10,7 @@ from .checkpoints import (
     AsyncSave,
     DcpLoad,
     DcpSaved,
+    FutureAsked,
     KeysWritten,
     Loaded,
     OptimizerLoaded,

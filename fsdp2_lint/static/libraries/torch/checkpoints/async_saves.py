@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from astroid import nodes
 
 from ....domain import events
-from ....domain.values import NONE, AbstractObject, Value
+from ....domain.values import NONE, AbstractObject, Obj, Value
 from ....interpreter.call import Call
 from ...interface import Machine
+from ...tables import method_observer
 
 DROPPED, OVERTAKEN, AWAITED, KEPT = "dropped", "overtaken", "awaited", "kept"
 SAVING = "dcp.async_save()"  # what the future that it returns is called
@@ -25,6 +26,12 @@ def note_async_save(machine: Machine, call: Call) -> Value:
         call.node,
     )
     return atom.root
+
+
+@method_observer
+def asked(machine: Machine, obj: Obj, name: str, call: Call) -> None:
+    if obj.parent is None and obj.atom.origin == SAVING:
+        machine.emit(events.FutureAsked(future=obj, method=name), call.node)
 
 
 def _fate(machine: Machine, node: nodes.NodeNG) -> str:
