@@ -15,7 +15,7 @@ from ...domain.relations import Relation
 from ...domain.values import Obj, Rank, is_call, is_each
 from ...interpreter.expressions.own_values import Own, asked_for
 from ...libraries.torch.ranks.seeds import generator_of
-from ..ranks.own_choices import agreed, drawn_apart, seeded_before
+from ..ranks.own_choices import agreed, drawn_apart, out_of_loops, seeded_before
 from ..shared.conditions import objects_in
 from ..shared.program import OfStep, Program
 
@@ -100,6 +100,22 @@ def choices(program: Program, step: Step[events.Called]) -> Iterator[StaticChoic
                 if _is_draw(atom, obj) or _is_content(obj):
                     asked = Moment(obj.atom.site) if generator_of(obj) and obj.atom.site else step.when
                     yield StaticChoice(program, step, step.subject, (formula, truth), asked, obj)
+    yield from _further_rounds(program, step, outer) if outer is not None else ()
+
+
+def _further_rounds(program: Program, step: Step[events.Called], outer: Step[events.Called]) -> Iterator[StaticChoice]:
+    """A loop of the forward that a rank leaves for itself: the call comes again on those that stay."""
+    assert step.subject is not None
+    if next(iter(program.trace.of(events.LoopLeft, after=outer)), None) is None:
+        return
+    around = {(loop.node, loop.calls) for loop in program.loops(outer)}
+    for left, formula, truth, atom, own in out_of_loops(program, step, alive=False):
+        within = isinstance(left.what, events.LoopLeft) and around.isdisjoint(
+            (loop, left.when.stack) for loop in left.what.loops
+        )
+        if within and left.index > outer.index and not own.draw:
+            asked = left.kept_asked.get(atom, left.when)
+            yield StaticChoice(program, step, step.subject, (formula, not truth), asked, own)
 
 
 def _is_rank(formula: Formula) -> bool:

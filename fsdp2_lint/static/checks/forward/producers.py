@@ -89,7 +89,7 @@ def chosen(program: Program) -> Iterator[Event]:
     told: set[object] = set()
     for step in program.trace.of(events.Called):
         owner = step.subject
-        if owner is None or not step.what.hooked or not step.guard.literals:
+        if owner is None or not step.what.hooked or not (step.guard.literals or step.what.inside):
             continue
         if not program.has_units(owner, Relation.SAME, Relation.CONTAINS):
             continue

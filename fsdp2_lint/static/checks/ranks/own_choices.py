@@ -49,7 +49,7 @@ def own_choice(program: Program, step: AnyStep, *, alive: bool = False) -> Answe
     if isinstance(step.what, events.Called) and step.what.inside:
         return program.excluded("it is a part of the call around it")
     doubt = ""
-    out = _out_of_loops(program, step, alive)
+    out = out_of_loops(program, step, alive)
     for at, formula, truth, atom, own in (*reversed([*_on_the_way(program, step)]), *out):
         if _either_way(program, step, formula, truth):
             doubt = doubt or "other ranks may make the same call elsewhere"
@@ -79,10 +79,10 @@ def _left_by_unseen_data(program: Program, step: AnyStep, alive: bool) -> str:
     return ""
 
 
-_Asked = tuple[AnyStep, Formula, bool, Formula, Own]
+Asked = tuple[AnyStep, Formula, bool, Formula, Own]
 
 
-def _on_the_way(program: Program, step: AnyStep) -> Iterator[_Asked]:
+def _on_the_way(program: Program, step: AnyStep) -> Iterator[Asked]:
     path = step.guard.literals
     for position, (formula, truth) in enumerate(path):
         if path[: position + 1] in program.machine.refused:
@@ -92,7 +92,7 @@ def _on_the_way(program: Program, step: AnyStep) -> Iterator[_Asked]:
                 yield step, formula, truth, atom, own
 
 
-def _out_of_loops(program: Program, step: AnyStep, alive: bool) -> Iterator[_Asked]:
+def out_of_loops(program: Program, step: AnyStep, alive: bool) -> Iterator[Asked]:
     """What ends a loop around the step for one rank, while others go on."""
     for left in _exits(program, step, alive):
         last = [each for each in _on_the_way(program, left) if (each[1], each[2]) not in step.guard.literal_set]

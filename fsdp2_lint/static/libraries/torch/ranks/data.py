@@ -14,6 +14,7 @@ from ....interpreter.expressions import own_values
 from ...interface import Machine
 from ...tables import external, method
 from . import own_sources
+from .dealing import deals_by_rank
 from .seeds import differs
 
 _PROGRESS = ("tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm", "tqdm.notebook.tqdm", "rich.progress.track")
@@ -113,11 +114,25 @@ def loader(machine: Machine, call: Call) -> Value:
         given["generator"] = call.kwargs.get("generator", NONE)
         step = machine.emit(events.Loader(), call.node, made)
         made.atom.know(Loader(**given, open_why=call.open_why, made=step))
-        samplers = [leaf.atom.state(Sampler) for leaf in machine.objects(given["sampler"])]
-        if known := [each for each in samplers if each is not None and each.by_rank]:
-            if len(known) == len(samplers):
-                own_sources.part_of_data(machine, made.atom, known[0].made.when)
+        for name in ("sampler", "batch_sampler", "dataset"):
+            if when := _dealt(machine, given[name], machine.moment(call.node)):
+                own_sources.part_of_data(machine, made.atom, when)
+                break
     return made
+
+
+def _dealt(machine: Machine, given: Value, here: Moment) -> Moment | None:
+    """Where it is decided that each rank surely has its own part of what a loader is given; None if it may not be."""
+    whens = []
+    for leaf in machine.objects(given):
+        known = leaf.atom.state(Sampler)
+        if known is not None and known.by_rank:
+            whens.append(known.made.when)
+        elif known is None and deals_by_rank(machine, leaf):
+            whens.append(here)
+        else:
+            return None
+    return whens[0] if whens else None
 
 
 @external("torch.utils.data.TensorDataset")
