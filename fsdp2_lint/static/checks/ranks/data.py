@@ -210,7 +210,7 @@ def not_followed(program: Program) -> str:
 
 
 def _shards_over_all_ranks(program: Program) -> bool:
-    """Is no mesh given to ``fully_shard``? Then no caller of this part splits a batch, which needs a mesh of its own."""
+    """Is no mesh given to ``fully_shard``? Then no caller of this part splits a batch: that needs a mesh."""
     meshes = [step.what.options.get("mesh", NONE) for step in program.trace.of(events.Sharded)]
     return bool(meshes) and all(mesh == NONE for mesh in meshes)
 
