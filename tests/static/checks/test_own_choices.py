@@ -171,6 +171,7 @@ AGREED = {
         "import torchmetrics\nmetric = torchmetrics.MeanMetric()\nmetric.update(loss)\n"
         "if metric.compute() < best:\n    save(model)"
     ),
+    "a batch that was kept": "kept = next(iter(loader), None)\nif kept:\n    save(model)",
     "gathered by a package": "import helper_lib\nif helper_lib.mean(loss).item() < best:\n    save(model)",
 }
 
