@@ -276,10 +276,21 @@ def _speaks(node: ast.AST) -> bool:
     return isinstance(node, ast.alias) and (node.name.split(".")[-1] == SEED or node.asname == SEED)
 
 
+def _holds_more(node: ast.stmt) -> bool:
+    return isinstance(node, (ast.If, ast.Try))
+
+
 def _acts(node: ast.stmt) -> bool:
-    """Does a statement of the top level do something: a main guard, a loop, or a call?"""
-    if isinstance(node, ast.If) and any(isinstance(at, ast.Name) and at.id == "__name__" for at in walked(node.test)):
-        return True
+    """Does a statement of the top level do something: a main guard, a loop, or a call?
+
+    A call under another condition is what modules do for some surroundings.
+    """
+    if isinstance(node, ast.If):
+        guard = any(isinstance(at, ast.Name) and at.id == "__name__" for at in walked(node.test))
+        inside = [*node.body, *node.orelse]
+        return guard or any(map(_acts, inside if isinstance(node.test, ast.Constant) else filter(_holds_more, inside)))
+    if isinstance(node, ast.Try):
+        return any(map(_acts, (*node.body, *node.orelse, *node.finalbody)))
     if isinstance(node, (ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith)):
         return True
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
