@@ -204,6 +204,7 @@ def subjects(program: Program) -> dict[str, str]:
             found.setdefault(last_name(call.func.value), kind) if kind else None
         elif last_name(call.func) == "fully_shard" and call.args:
             found.setdefault(last_name(call.args[0]), "model")
+    found.pop("", None)  # what has no name is not handed on
     return found
 
 

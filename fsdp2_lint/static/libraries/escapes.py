@@ -16,12 +16,15 @@ from ..interpreter.call import Call
 from ..interpreter.frames import Diverges
 from .membership import Membership
 from .outputs import is_output
+from .tables import METHODS
 from .torch.launch.device import Device
 from .torch.ranks import groups, rank
 from .torch.training import generators
 
 Names = frozenset[str]
 MAX_REACH = BUDGET.reach
+_UNPICKLED = frozenset({"pickle.load", "pickle.loads"})  # it may be any code
+_FIELDS_OF_OPTIMIZERS = frozenset({"param_groups", "state", "defaults"})
 
 
 class Escapes(Membership):
@@ -102,6 +105,8 @@ class Escapes(Membership):
             for leaf in (leaf for value in level for leaf in self.machine.inside(value)):
                 if isinstance(leaf, Bound):
                     leaf = leaf.receiver
+                elif isinstance(leaf, Obj) and leaf.parent is not None and self._is_method(leaf):
+                    leaf = leaf.parent
                 if isinstance(leaf, ClassV):
                     self.given_classes.add(leaf)
                 if not isinstance(leaf, (Obj, Partial)) or leaf in seen or isinstance(leaf, Obj) and is_output(leaf):
@@ -120,6 +125,12 @@ class Escapes(Membership):
                 if not leaf.atom.module:
                     further += self._fields(leaf, names)
             level, depth = further, depth + 1
+
+    def _is_method(self, obj: Obj) -> bool:
+        """Is it a method that was not called, of an optimizer or a module? Whoever has it has its owner."""
+        if obj.parent in self.optimizers:
+            return isinstance(obj.item, str) and obj.item.isidentifier() and obj.item not in _FIELDS_OF_OPTIMIZERS
+        return obj.parent is not None and bool(obj.parent.atom.module) and obj.item in METHODS
 
     def _fields(self, obj: Obj, names: Names | None) -> Iterator[Value]:
         for name in self.machine.store.fields.get(obj, ()):
@@ -191,7 +202,7 @@ class Escapes(Membership):
 
     def harmless_object(self, obj: Obj) -> bool:
         atom = obj.atom
-        if atom.kind in ("opaque", "parameter") or atom.framework:
+        if atom.kind in ("opaque", "parameter") or atom.framework or atom.origin in _UNPICKLED:
             return False
         if (cls := self.machine.class_of(obj)) is not None:
             return all(

@@ -51,6 +51,8 @@ class StaticKept(OfStep[events.Stepped]):
 
     def stale(self) -> Many[Leftover]:
         found, rest = LeftOff(self.program, self.step, self.obj, RESHARD).found()
+        if found and (why := self.program.escaped(self.obj, before=self.step)):
+            return many((), unknown(why))
         for each in self.program.trace.of(events.Reshard):
             if found and self.program.touches(self.obj, each.subject):
                 return many((), unknown(f"which groups {each.when.at} reshards is not known"))

@@ -53,7 +53,7 @@ def own_choice(program: Program, step: AnyStep, *, alive: bool = False) -> Answe
     for at, formula, truth, atom, own in (*reversed([*_on_the_way(program, step)]), *out):
         if _either_way(program, step, formula, truth):
             doubt = doubt or "other ranks may make the same call elsewhere"
-        elif why := agreed(program, own, at):
+        elif why := agreed(program, own, at) or program.called_back(step):
             doubt = why
         else:
             return yes(Place(at.kept_asked.get(atom, at.when), own.words))

@@ -75,6 +75,16 @@ class Program(Objects):
                 return f"{self.label(obj)} is handed to {step.what.who} ({step.when.at}), which was not followed"
         return self.open_why if before is None or before.index >= self.open_at else ""
 
+    def called_back(self, step: AnyStep) -> str:
+        """Why it may not come to a step at all: code that was not followed was only given what does it.
+
+        Empty where all that trains runs so, as a ``main`` does that a launcher is given.
+        """
+        trains = self.trace.of(events.Backward, events.Stepped)
+        if not step.context or any(each.context == step.context for each in trains):
+            return ""
+        return "whether it is called at all is for code to say that was not followed"
+
     # -- what closes the world --------------------------------------------------------
 
     def nothing(

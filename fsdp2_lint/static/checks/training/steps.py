@@ -73,7 +73,7 @@ class StaticClip(OfStep[events.Clipped]):
         last = [each for each in steps if each.precedes(self.step)]
         if not last or self._backward_between(last[-1], self.step) or self._later_step():
             return self.program.nothing(self.obj, events.Backward, events.Stepped, before=self.step)
-        if why := self.program.managed(self.obj):
+        if why := self.program.managed(self.obj) or self.program.called_back(self.step):
             return unknown(why)
         return yes(Place(last[-1].when, f"this step uses the gradients of {self.label}"))
 
