@@ -7,10 +7,11 @@ empty rows behind it: ``def shard(*args, **kwargs): out = _shard(*args, **kwargs
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from tests.locks.edits import Definition, definitions, span
 from tests.locks.programs import Program
+from tests.locks.wraps import subjects
 
 HARM = """\
 {it}.half()
@@ -54,10 +55,11 @@ class {name}(_{name}):
 
 def damaged(program: Program) -> Iterator[tuple[str, str, Program]]:
     """(file, name, program): each plain function and class of the top level with each harm that fits its rows."""
+    models = subjects(program)
     for file, text in program.files.items():
         tree = ast.parse(text) if file.endswith(".py") else ast.Module([], [])
         for node in definitions(tree):
-            for harm in _harms(node) if _is_plain(node) else ():
+            for harm in _harms(node, models) if _is_plain(node) else ():
                 if worse := _wrapped(text, node, harm):
                     files = {**program.files, file: worse}
                     yield file, node.name, program.with_files(files, f" with {harm!r} in {file}:{node.name}")
@@ -69,8 +71,12 @@ def _is_plain(node: Definition) -> bool:
     return not (node.decorator_list or isinstance(node, ast.AsyncFunctionDef) or inner or node.name == "main")
 
 
-def _harms(node: Definition) -> list[str]:
+def _harms(node: Definition, models: Collection[str]) -> list[str]:
+    """What a function gets is harmed where the program uses it as a model or an optimizer: a mesh has no layers."""
     places = PLACES["class" if isinstance(node, ast.ClassDef) else "function"]
+    if not isinstance(node, ast.ClassDef):
+        given = [each.arg in models for each in node.args.args]
+        places = tuple(it for it in places if it == "out" or given[int(it[5]) : int(it[5]) + 1] == [True])
     return [harm.format(it=it) for it in places for harm in HARM]
 
 

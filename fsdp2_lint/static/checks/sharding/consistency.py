@@ -36,7 +36,18 @@ class StaticPolicy(OfStep[events.Sharded]):
         return self._otherwise("offload_policy", _offloads_otherwise)
 
     def other_mesh(self) -> Answer[Place]:
-        return self._otherwise("mesh", lambda theirs, mine: "" if _differ(theirs, mine) else None)
+        found = self._otherwise("mesh", lambda theirs, mine: "" if _differ(theirs, mine) else None)
+        why = self._mesh_not_known() if not found else ""
+        return unknown(why) if why else found
+
+    def _mesh_not_known(self) -> str:
+        for block in self._blocks():
+            if self._gets_the_same(block, "mesh") or self._is_all(block):
+                continue
+            for step in (block, self.step):
+                if any(isinstance(value, Obj) and dimensions(value) is None for _, value in given(step, "mesh")):
+                    return f"which mesh {step.when.at} gets is not known"
+        return ""
 
     def _otherwise(self, keyword: str, differ: Callable[[Value | None, Value | None], str | None]) -> Answer[Place]:
         """A block that gets another value. ``differ`` says in words what theirs comes to; None: to the same as ours."""
@@ -92,6 +103,8 @@ class StaticPolicy(OfStep[events.Sharded]):
             name = self._forgotten(value) if isinstance(value, Obj) else ""
             if name and isinstance(value, Obj):
                 return yes(Place(StaticOptions(self.program, self.step, self.obj).made(value), repr(name)))
+            if isinstance(value, Obj) and wanted_names(value.item) and dimensions(value.atom.root) is None:
+                return unknown(f"of which mesh {self.step.when.at} gets a part is not known")
         return self.program.nothing(self.root, events.Sharded, events.Mesh)
 
     def _forgotten(self, value: Obj) -> str:

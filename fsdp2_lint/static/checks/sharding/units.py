@@ -87,6 +87,12 @@ class StaticUnit(OfStep[events.Sharded]):
             return self.step
         return earlier if before - mine else None
 
+    def _no_container(self, name: str) -> Answer[str]:
+        """Not this one; code that was not followed may shard another part of the model."""
+        if why := self.program.escaped(self.obj):
+            return unknown(why)
+        return self.program.excluded(f"{name} is no bare container")
+
     def container_without_forward(self) -> Answer[str]:
         """Is it a container that has no forward of its own? Unknown where its class was not seen."""
         if self.step.what.listed:
@@ -100,7 +106,7 @@ class StaticUnit(OfStep[events.Sharded]):
             defined = self.program.machine.class_member(cls, "forward") is not None
             if container and not defined:
                 return yes(cls.name)
-            return self.program.excluded(f"{cls.name} is no bare container")
+            return self._no_container(cls.name)
         if asserted := self._asserted_container():
             return yes(asserted)
         own = self.obj.atom.cls
@@ -108,7 +114,7 @@ class StaticUnit(OfStep[events.Sharded]):
             return unknown(f"the class of {self.label} is not known")
         if isinstance(own, Ext):
             name = own.qname.rsplit(".", 1)[-1]
-            return yes(name) if own.qname in _CONTAINERS else self.program.excluded(f"{name} is no bare container")
+            return yes(name) if own.qname in _CONTAINERS else self._no_container(name)
         return unknown(f"the class of {self.label} is not known")
 
     def _asserted_container(self) -> str:

@@ -8,12 +8,14 @@ from .....vocab.declared import record
 from ....domain import events
 from ....domain.values import NONE, AbstractObject, Const, Ext, ListV, Obj, TupleV, Value, unknown
 from ....interpreter.call import Call
+from ....interpreter.frames import Diverges
 from ...interface import Machine
 from ...tables import external, method
 from ..launch import meshes
 from ..launch.device import touch
 
 FULLY_SHARD = "torch.distributed.fsdp.fully_shard"
+_MESH = Ext("torch.distributed.device_mesh.DeviceMesh")
 
 
 @record
@@ -30,6 +32,9 @@ def fully_shard(machine: Machine, call: Call) -> Value:
     target = call.arg(0, "module")
     if target is None:
         return unknown("fully_shard()")
+    if isinstance(target, Obj) and _is_no_module(machine, target):
+        machine.stops += 1
+        raise Diverges  # torch refuses it
     for guard, leaf in machine.alternatives(target):
         path = machine.guard.join(guard)
         if path is None:
@@ -43,6 +48,17 @@ def fully_shard(machine: Machine, call: Call) -> Value:
             elif isinstance(leaf, Obj):
                 shard(machine, call, (leaf,), listed=False)
     return target
+
+
+def _is_no_module(machine: Machine, obj: Obj) -> bool:
+    """Is it surely none: a mesh, or an object of a class that was seen and derives from no module?"""
+    cls = machine.class_of(obj)
+    if obj.parent is not None or obj.atom.module:
+        return False
+    if cls is not None:
+        listed = any(machine.find_attr(obj, name) is not None for name in ("__iter__", "__getitem__"))
+        return obj.atom.kind == "instance" and machine.closed_class(cls) and not listed
+    return obj.atom.cls == _MESH
 
 
 def shard(machine: Machine, call: Call, group: tuple[Obj, ...], *, listed: bool, open_why: str = "") -> None:
@@ -114,7 +130,7 @@ def fsdp1_context(machine: Machine, call: Call) -> Value:
 def make_mesh(machine: Machine, call: Call) -> Value:
     atom = AbstractObject(
         "external",
-        cls=Ext("torch.distributed.device_mesh.DeviceMesh"),
+        cls=_MESH,
         origin="DeviceMesh",
         site=machine.site(call.node),
     )
