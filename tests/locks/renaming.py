@@ -40,7 +40,7 @@ _API = frozenset(
     prepare fit log log_dict mean std sum max min rank world_size local_rank global_rank process_index
     is_main_process index name value values keys items get pop append extend update copy self cls args kwargs
     print_trainable_parameters inputs labels input_ids attention_mask get_rank get_world_size mesh mesh_dim_names
-    device_type device_mesh x main""".split()
+    device_type device_mesh x main parse_args add_argument""".split()
 )
 
 

@@ -13,7 +13,7 @@ from tests.locks.programs import Program, Seen, analyse, daily, everything, name
 from tests.locks.renaming import file_of, in_words, renamed
 
 MISLEADING = (
-    "get_rank", "log_sched", "fsdp_optim", "save_main_process", "build_seed", "Load_model_expert", "config_shard",
+    "get_rank", "log_sched", "fsdp_optim", "save_main_process", "build_seed", "Load_model_head", "config_shard",
 )  # fmt: skip
 
 
@@ -57,6 +57,20 @@ def test_names_decide_nothing(program: Program) -> None:
 @pytest.mark.parametrize("program", REST, ids=str)
 def test_names_decide_nothing_anywhere(program: Program) -> None:
     stays(program)
+
+
+@pytest.mark.parametrize("program", sample(everything(), 0.03), ids=str)
+def test_what_is_called_an_expert_is_at_most_unknown(program: Program) -> None:
+    """Experts have a plan of their own: the one name that makes an answer unknown, and never more."""
+    files, names = renamed(program.files, lambda number: f"expert_{number}")
+    (found, words), (now_found, now_words) = (
+        story(analyse(program), names),
+        story(analyse(program.with_files(files)), {}),
+    )
+    assert set(now_found) <= set(found)
+    for (label, before), (now_label, now) in zip(words, now_words, strict=True):
+        assert now_label == label and [code for code, _ in now] == [code for code, _ in before]
+        assert all(word in (was, "unknown") for (_, was), (_, word) in zip(before, now)), label
 
 
 LIBRARY = """\
