@@ -107,7 +107,7 @@ class Classes(Bases[L]):
         Objects made after the ``born``-th do not exist on the side that did not assign it.
         """
         if isinstance(key, tuple) and isinstance(key[0], Module) and key[1] in key[0].bindings:
-            return self.global_name(*key)
+            return None if self._is_still_to_come(*key) else self.global_name(*key)
         if isinstance(key, StateDict):
             return StateTensor(key)
         if isinstance(key, tuple) and key[0] == Ext("os.environ"):
@@ -117,6 +117,15 @@ class Classes(Bases[L]):
         if not (isinstance(key, tuple) and isinstance(key[0], Obj)) or key[0].atom.id > born:
             return None
         return self.find_attr(key[0], key[1]) or key[0].child(key[1])
+
+    def _is_still_to_come(self, module: Module, name: str) -> bool:
+        """Is it assigned by statements of the script alone, which runs and has not come to any of them on this side?
+
+        To look ahead would run them twice: a second optimizer, on no path that there is.
+        """
+        if self.store.get((module, "__name__")) != Const("__main__"):
+            return False
+        return all(isinstance(each, (nodes.Assign, nodes.AnnAssign)) for each in module.bindings[name])
 
     def bind_member(self, obj: Obj, name: str, owner: ClassV, node: nodes.NodeNG) -> Value | None:
         """What a member of a class is for an object: a bound method, a property that is run, a field."""
