@@ -108,6 +108,8 @@ class StaticBatch(AtStep[events.Called]):
         return next((step.when for step in self.program.trace.of(events.Loader) if step.subject is obj), self.step.when)
 
     def _loader(self, loader: Loader) -> Answer[Place]:
+        if self._dealt_to_all(loader):
+            return self.program.excluded("its DistributedSampler gives each rank a part of its own")
         sampler = self._for_one_rank(loader.sampler)
         if sampler is None and loader.sampler != NONE or loader.batch_sampler != NONE or loader.open_why:
             return unknown("the loader has a sampler of its own")
@@ -121,6 +123,14 @@ class StaticBatch(AtStep[events.Called]):
         if sampler is not None:
             return yes(Place(sampler.made.when, "this sampler deals out to one rank alone"))
         return yes(Place(loader.made.when, "this loader knows nothing of ranks"))
+
+    def _dealt_to_all(self, loader: Loader) -> bool:
+        """Does torch's sampler surely deal out to all ranks of the job, each by its own number?"""
+        leaves = [leaf for _, leaf in self.program.machine.alternatives(loader.sampler)]
+        known = [leaf.atom.state(Sampler) if isinstance(leaf, Obj) else None for leaf in leaves]
+        return loader.batch_sampler == NONE and all(
+            each is not None and each.by_rank and each.rank == each.replicas == NONE for each in known
+        )
 
     def _for_one_rank(self, sampler: Value) -> Sampler | None:
         """A DistributedSampler that is told that the job has one rank."""
