@@ -269,3 +269,79 @@ model(torch.zeros(1))
 def test_a_meta_model_without_parameters_needs_no_memory() -> None:
     """And it is no defect of the tool that nothing writes them."""
     assert analyse(script(EMPTY)).verdicts("FSDP202") <= {"upheld"}
+
+
+BRANCH_OF_A_SCRIPT = """
+dist.init_process_group("nccl")
+model = Net()
+fully_shard(model)
+params = model.parameters()
+if os.environ.get("OPTIMIZER") == "sgd":
+    optimizer = torch.optim.SGD(params, lr=0.1)
+else:
+    optimizer = torch.optim.AdamW(params)
+optimizer.step()
+"""
+
+
+def test_a_branch_of_a_script_is_not_run_ahead() -> None:
+    """The side that has no optimizer yet looked for it further down, and built both once more."""
+    seen = analyse(script(BRANCH_OF_A_SCRIPT))
+    assert seen.verdicts("FSDP607") == {"upheld"}
+
+
+HANDED = """
+import pickle
+import mystery
+
+dist.init_process_group("nccl")
+{before}model = Net()
+optimizer = torch.optim.AdamW(model.parameters())
+fully_shard(model)
+model.to("cuda")
+model(torch.ones(1, 8, dtype=torch.long)).sum().backward()
+{step}
+"""
+CLIPS = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
+
+
+@pytest.mark.parametrize(("before", "step", "code", "found"), [
+    ("", "optimizer.step()", "FSDP601", True),
+    ("", "mystery.call(optimizer.step)", "FSDP601", False),
+    ("", "print(optimizer.step)", "FSDP601", True),
+    ("", "optimizer.step()", "FSDP101", True),
+    ("pickle.load(open('calls.pkl', 'rb'))['start']()\n", "optimizer.step()", "FSDP101", False),
+    ("", f"optimizer.step()\n{CLIPS}", "FSDP612", True),
+    ("", f"optimizer.step()\nmystery.call(lambda: {CLIPS})", "FSDP612", False),
+])  # fmt: skip
+def test_methods_and_functions_in_unseen_hands(before: str, step: str, code: str, found: bool) -> None:
+    assert (code in analyse(script(HANDED.format(before=before, step=step))).codes) is found
+
+
+MESHES = """
+import mystery
+
+dist.init_process_group("nccl")
+mesh = {}
+model = Net()
+for layer in model.layers:
+    fully_shard(layer, mesh=mesh["shard"])
+fully_shard(model{})
+torch.optim.AdamW(model.parameters()).step()
+"""
+KNOWN = 'dist.device_mesh.init_device_mesh("cuda", (8,), mesh_dim_names=("shard",))'
+
+
+@pytest.mark.parametrize(("mesh", "root", "word"), [
+    (KNOWN, ', mesh=mesh["shard"]', "upheld"),
+    ("mystery.mesh()", ', mesh=mesh["shard"]', "unknown"),
+    ("mystery.mesh()", "", "unknown"),
+])  # fmt: skip
+def test_meshes_that_are_not_known_are_not_upheld(mesh: str, root: str, word: str) -> None:
+    assert analyse(script(MESHES.format(mesh, root))).verdicts("FSDP308") == {word}
+
+
+def test_unseen_code_may_shard_a_container() -> None:
+    text = "import mystery\ndist.init_process_group('nccl')\nmodel = Net()\nfully_shard(model)\n{}"
+    assert analyse(script(text.format(""))).verdicts("FSDP306") == {"upheld"}
+    assert analyse(script(text.format("mystery.finish(model)\n"))).verdicts("FSDP306") == {"unknown"}

@@ -10,7 +10,6 @@ from .checkpoints import (
     AsyncSave,
     DcpLoad,
     DcpSaved,
-    FutureAsked,
     KeysWritten,
     Loaded,
     OptimizerLoaded,

@@ -33,13 +33,6 @@ class AsyncSave(Counted):
     loops: int  # how deep in loops, over all active calls
 
 
-class FutureAsked(Event):
-    """A method of what ``dcp.async_save`` returned is called: of one of these futures, or of all in one place."""
-
-    future: Obj
-    method: str
-
-
 class Loaded(Counted, AsksRanks):
     """``load_state_dict`` is called on a model, the step's subject."""
 

@@ -129,7 +129,13 @@ def _of_kind(atom: Formula) -> bool:
     asked = atom[1] if atom[0] == "truth" else None
     if isinstance(asked, Obj):
         own = asked.atom.state(Own)
-        return own is not None and own.elements and bool(asked.path) and is_each(asked.path[0]) and all(map(_is_pick, asked.path[1:]))
+        return (
+            own is not None
+            and own.elements
+            and bool(asked.path)
+            and is_each(asked.path[0])
+            and all(map(_is_pick, asked.path[1:]))
+        )
     if not isinstance(asked, tuple) or not asked:
         return False
     return asked[0] in _KINDS or asked[0] == "in" and isinstance(asked[1], Const) and isinstance(asked[1].value, str)

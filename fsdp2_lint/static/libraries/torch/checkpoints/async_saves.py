@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from astroid import nodes
 
 from ....domain import events
-from ....domain.values import NONE, AbstractObject, Obj, Value
+from ....domain.values import NONE, AbstractObject, Const, Value
 from ....interpreter.call import Call
 from ...interface import Machine
-from ...tables import method_observer
 
 DROPPED, OVERTAKEN, AWAITED, KEPT = "dropped", "overtaken", "awaited", "kept"
 SAVING = "dcp.async_save()"  # what the future that it returns is called
@@ -26,12 +25,6 @@ def note_async_save(machine: Machine, call: Call) -> Value:
         call.node,
     )
     return atom.root
-
-
-@method_observer
-def asked(machine: Machine, obj: Obj, name: str, call: Call) -> None:
-    if obj.parent is None and obj.atom.origin == SAVING:
-        machine.emit(events.FutureAsked(future=obj, method=name), call.node)
 
 
 def _fate(machine: Machine, node: nodes.NodeNG) -> str:
@@ -56,7 +49,9 @@ def _bound(machine: Machine, statement: nodes.Assign | nodes.AnnAssign) -> str:
     if len(targets) == 1 and isinstance(target, nodes.AssignAttr):
         return KEPT if _read_somewhere(machine, target.attrname) else DROPPED
     scope = statement.scope()
-    if len(targets) > 1 or not isinstance(target, nodes.AssignName) or not isinstance(scope, nodes.FunctionDef):
+    if len(targets) > 1 or not isinstance(target, nodes.AssignName):
+        return KEPT
+    if not isinstance(scope, nodes.FunctionDef) and not (isinstance(scope, nodes.Module) and _is_script(machine)):
         return KEPT
     if any(target.name in each.names for each in scope.nodes_of_class((nodes.Global, nodes.Nonlocal))):
         return KEPT
@@ -68,6 +63,11 @@ def _bound(machine: Machine, statement: nodes.Assign | nodes.AnnAssign) -> str:
         return OVERTAKEN
     waits = any(isinstance(each.parent, nodes.Attribute) and each.parent.attrname in _WAITS for each in reads)
     return AWAITED if waits else KEPT
+
+
+def _is_script(machine: Machine) -> bool:
+    """Does the file run as a script? Nobody imports its names then."""
+    return bool(machine.store.get((machine.frame.module, "__name__")) == Const("__main__"))
 
 
 def _loops(node: nodes.NodeNG) -> Iterator[nodes.NodeNG]:
