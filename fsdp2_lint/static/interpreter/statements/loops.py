@@ -201,7 +201,7 @@ class Loops(Patterns[L]):
         """Constants that the body changes are not constant while it runs: the body stands for any round."""
         for target in changed_in(node):
             if isinstance(target, nodes.AssignName):
-                if isinstance(self.store.get((self.frame.id, target.name)), Const):
+                if isinstance(self.store.get((self.scope_of(target.name), target.name)), Const):
                     counted = unknown(target.name)
                     counted.atom.said_by = Says.SOURCE
                     self.bind_local(target.name, counted)

@@ -40,11 +40,13 @@ from .in_turn import each_in_turn, replaced_in_turn
 
 class Targets(Havoc[L]):
     def bind_local(self, name: str, value: Value) -> None:
+        scope = self.scope_of(name)
+        self.store.put((scope, name), self.begun(name, value), local=scope is not self.frame.module)
+
+    def scope_of(self, name: str) -> Module | int:
+        """Where the code that runs binds a name: its file, for a script and for names that are global, or its call."""
         frame = self.frame
-        if frame.func is None or name in self.outer_names(frame):
-            self.store.put((frame.module, name), self.begun(name, value))
-        else:
-            self.store.put((frame.id, name), self.begun(name, value), local=True)
+        return frame.module if frame.func is None or name in self.outer_names(frame) else frame.id
 
     def begun(self, name: str, value: Value, owner: Obj | None = None) -> Value:
         """The number that a counter begins with is not what it stays: nobody knows how often its code runs.
