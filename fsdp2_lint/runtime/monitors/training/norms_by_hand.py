@@ -156,9 +156,9 @@ def _cuts(tensor: Any) -> Iterator[Cut]:
     mesh = tensor.device_mesh
     for dimension, placement in enumerate(tensor.placements):
         if not placement.is_replicate() and mesh.size(dimension) > 1:
-            names = mesh.mesh_dim_names or ()
-            name = names[dimension] if dimension < len(names) else f"dimension {dimension} of the mesh"
-            yield Cut(str(name), adapter.ranks_along(mesh, dimension), str(placement))
+            names = adapter.names_of(mesh)
+            name = names[dimension] if names else f"dimension {dimension} of the mesh"
+            yield Cut(name, adapter.ranks_along(mesh, dimension), str(placement))
 
 
 def _of_dtensor(tensor: Any, one: bool) -> Mark:
