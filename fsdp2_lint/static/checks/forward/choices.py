@@ -76,13 +76,15 @@ class StaticChoice(OfStep[events.Called]):
         return yes(Place(self.asked, "the contents of this rank's batch"))
 
 
-def choices(program: Program, step: Step[events.Called]) -> Iterator[StaticChoice]:
+def choices(
+    program: Program, step: Step[events.Called], outer: Step[events.Called] | None
+) -> Iterator[StaticChoice]:
     """The conditions of this call that ranks may answer differently, and that were not asked before a forward began.
 
+    ``outer`` is the call of the outermost module whose forward runs, if one does.
     What is checked and else refused by ``raise`` is none: a rank that answers otherwise ends the job.
     """
     assert step.subject is not None
-    outer = _entered(program, step)
     known = outer.guard.literal_set if outer is not None else TRUE.literal_set
     path = step.guard.literals
     for position, (formula, truth) in enumerate(path):
@@ -123,16 +125,6 @@ def _is_rank(formula: Formula) -> bool:
     if formula[0] == "not":
         return _is_rank(formula[1])
     return formula[0] == "is" and isinstance(formula[1], Rank) and formula[1].kind in ("global", "local")
-
-
-def _entered(program: Program, step: Step[events.Called]) -> Step[events.Called] | None:
-    """The call of the outermost module whose forward runs."""
-    if not step.what.inside:
-        return None
-    entries = [
-        each for each in program.trace.of(events.Called) if each.subject is step.what.inside[0] and not each.what.inside
-    ]
-    return next((each for each in reversed(entries) if each.index < step.index), None)
 
 
 def _is_draw(atom: Formula, obj: Obj) -> bool:

@@ -87,13 +87,17 @@ def _is_layer(program: Program, step: AnyStep) -> bool:
 def chosen(program: Program) -> Iterator[Event]:
     """Calls of sharded modules on which ranks may not agree: of each condition the first."""
     told: set[object] = set()
+    entered: dict[Obj, Step[events.Called]] = {}  # the last call of each module that is not inside another one's
     for step in program.trace.of(events.Called):
         owner = step.subject
+        outer = entered.get(step.what.inside[0]) if step.what.inside else None
+        if owner is not None and not step.what.inside:
+            entered[owner] = step
         if owner is None or not step.what.hooked or not (step.guard.literals or step.what.inside):
             continue
         if not program.has_units(owner, Relation.SAME, Relation.CONTAINS):
             continue
-        for choice in choices(program, step):
+        for choice in choices(program, step, outer):
             if choice.literal[0] not in told:
                 if choice.differs().surely:
                     told.add(choice.literal[0])

@@ -123,9 +123,8 @@ class Classes(Bases[L]):
 
         To look ahead would run them twice: a second optimizer, on no path that there is.
         """
-        if self.store.get((module, "__name__")) != Const("__main__"):
-            return False
-        return all(isinstance(each, (nodes.Assign, nodes.AnnAssign)) for each in module.bindings[name])
+        assigned = all(isinstance(each, (nodes.Assign, nodes.AnnAssign)) for each in module.bindings[name])
+        return assigned and self.runs_as_script(module)
 
     def bind_member(self, obj: Obj, name: str, owner: ClassV, node: nodes.NodeNG) -> Value | None:
         """What a member of a class is for an object: a bound method, a property that is run, a field."""

@@ -45,6 +45,10 @@ class Names(Loops[L]):
                 self.module_globals[module, name] = found
         return found
 
+    def runs_as_script(self, module: Module) -> bool:
+        """Is it the file that the program begins with, statement by statement? Nobody imports its names."""
+        return bool(self.store.get((module, "__name__")) == Const("__main__"))
+
     def resolve_global(self, module: Module, name: str) -> Value:
         """The last binding of a name at the top of its file, or what a star brings, or a built-in."""
         if name in ("__name__", "__package__"):

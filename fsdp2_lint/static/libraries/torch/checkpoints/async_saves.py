@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from astroid import nodes
 
 from ....domain import events
-from ....domain.values import NONE, AbstractObject, Const, Value
+from ....domain.values import NONE, AbstractObject, Value
 from ....interpreter.call import Call
 from ...interface import Machine
 
@@ -51,7 +51,8 @@ def _bound(machine: Machine, statement: nodes.Assign | nodes.AnnAssign) -> str:
     scope = statement.scope()
     if len(targets) > 1 or not isinstance(target, nodes.AssignName):
         return KEPT
-    if not isinstance(scope, nodes.FunctionDef) and not (isinstance(scope, nodes.Module) and _is_script(machine)):
+    of_script = isinstance(scope, nodes.Module) and machine.runs_as_script(machine.frame.module)
+    if not isinstance(scope, nodes.FunctionDef) and not of_script:
         return KEPT
     if any(target.name in each.names for each in scope.nodes_of_class((nodes.Global, nodes.Nonlocal))):
         return KEPT
@@ -63,11 +64,6 @@ def _bound(machine: Machine, statement: nodes.Assign | nodes.AnnAssign) -> str:
         return OVERTAKEN
     waits = any(isinstance(each.parent, nodes.Attribute) and each.parent.attrname in _WAITS for each in reads)
     return AWAITED if waits else KEPT
-
-
-def _is_script(machine: Machine) -> bool:
-    """Does the file run as a script? Nobody imports its names then."""
-    return bool(machine.store.get((machine.frame.module, "__name__")) == Const("__main__"))
 
 
 def _loops(node: nodes.NodeNG) -> Iterator[nodes.NodeNG]:
