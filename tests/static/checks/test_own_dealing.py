@@ -37,6 +37,7 @@ PERHAPS = {
         "        return iter(range(self.count))"
     ),
     "not known": "return deal(self.rank, self.world)",
+    "a range of its own": "range = deal\n        return iter(range(self.rank, self.count, self.world))",
 }
 
 

@@ -76,9 +76,7 @@ class StaticChoice(OfStep[events.Called]):
         return yes(Place(self.asked, "the contents of this rank's batch"))
 
 
-def choices(
-    program: Program, step: Step[events.Called], outer: Step[events.Called] | None
-) -> Iterator[StaticChoice]:
+def choices(program: Program, step: Step[events.Called], outer: Step[events.Called] | None) -> Iterator[StaticChoice]:
     """The conditions of this call that ranks may answer differently, and that were not asked before a forward began.
 
     ``outer`` is the call of the outermost module whose forward runs, if one does.

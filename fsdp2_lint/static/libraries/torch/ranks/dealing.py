@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from astroid import nodes
 
-from ....domain.values import Bound, Func, Obj, Rank
+from ....domain.values import Bound, Ext, Func, Obj, Rank
 from ...interface import Machine
 
-_SAME_ITEMS = frozenset({"iter", "list", "tuple", "sorted", "map"})  # of what they are given, the last argument
+_SAME_ITEMS = frozenset(f"builtins.{name}" for name in ("iter", "list", "tuple", "sorted"))  # of what they are given
 
 
 def deals_by_rank(machine: Machine, obj: Obj) -> bool:
@@ -18,8 +18,8 @@ def deals_by_rank(machine: Machine, obj: Obj) -> bool:
     func = found.func if isinstance(found, Bound) else found
     if not isinstance(func, Func) or not isinstance(func.node, nodes.FunctionDef):
         return False
-    given = [*_given(func.node)]
-    return bool(given) and all(_is_dealt(machine, obj, each) for each in given)
+    given, dealing = [*_given(func.node)], _Dealing(machine, obj, func)
+    return bool(given) and all(map(dealing.is_dealt, given))
 
 
 def _given(function: nodes.FunctionDef) -> Iterator[nodes.NodeNG]:
@@ -33,28 +33,41 @@ def _given(function: nodes.FunctionDef) -> Iterator[nodes.NodeNG]:
         yield loop.iter if isinstance(node, nodes.Yield) and isinstance(loop, nodes.For) else node.value or node
 
 
-def _is_dealt(machine: Machine, obj: Obj, node: nodes.NodeNG) -> bool:
-    """``items[rank::world]``, ``range(rank, n, world)`` or ``islice(items, rank, None, world)``."""
-    if isinstance(node, nodes.Subscript) and isinstance(node.slice, nodes.Slice):
-        return _strides(machine, obj, node.slice.lower, node.slice.step)
-    if not isinstance(node, nodes.Call) or node.keywords:
-        return False
-    name = node.func.as_string().rpartition(".")[2]
-    if name == "range" and len(node.args) == 3:
-        return _strides(machine, obj, node.args[0], node.args[2])
-    if name == "islice" and len(node.args) == 4:
-        return _strides(machine, obj, node.args[1], node.args[3])
-    return name in _SAME_ITEMS and bool(node.args) and _is_dealt(machine, obj, node.args[-1])
+class _Dealing:
+    """What an expression of one method means; names are what the engine finds behind them."""
 
+    def __init__(self, machine: Machine, obj: Obj, method: Func) -> None:
+        self.machine, self.obj, self.method = machine, obj, method
 
-def _strides(machine: Machine, obj: Obj, start: nodes.NodeNG | None, step: nodes.NodeNG | None) -> bool:
-    return step is not None and _is_rank(machine, obj, start)
+    def is_dealt(self, node: nodes.NodeNG) -> bool:
+        """``items[rank::world]``, ``range(rank, n, world)`` or ``islice(items, rank, None, world)``."""
+        if isinstance(node, nodes.Subscript) and isinstance(node.slice, nodes.Slice):
+            return node.slice.step is not None and self._is_rank(node.slice.lower)
+        if not isinstance(node, nodes.Call) or node.keywords:
+            return False
+        name = self._called(node.func)
+        if name == "builtins.range" and len(node.args) == 3:
+            return self._is_rank(node.args[0])
+        if name == "itertools.islice" and len(node.args) == 4:
+            return self._is_rank(node.args[1])
+        return name in _SAME_ITEMS and len(node.args) == 1 and self.is_dealt(node.args[0])
 
+    def _called(self, node: nodes.NodeNG) -> str:
+        """The full name of a function of another package; empty for what the method or the project makes itself."""
+        root = node
+        while isinstance(root, nodes.Attribute):
+            root = root.expr
+        if not isinstance(root, nodes.Name) or root.name in self.method.node.locals:
+            return ""
+        module, closure = self.method.module, self.method.closure
+        found = self.machine.in_module(module, lambda: self.machine.eval(node), closure=closure)
+        return found.qname if isinstance(found, Ext) else ""
 
-def _is_rank(machine: Machine, obj: Obj, node: nodes.NodeNG | None) -> bool:
-    """Is it a field of the object with the number of this rank in the job or in a group?"""
-    if not isinstance(node, nodes.Attribute) or not isinstance(node.expr, nodes.Name) or node.expr.name != "self":
-        return False
-    held = machine.find_attr(obj, node.attrname)
-    leaves = [leaf for _, leaf in machine.alternatives(held)] if held is not None else []
-    return bool(leaves) and all(isinstance(leaf, Rank) and leaf.kind != "local" for leaf in leaves)
+    def _is_rank(self, node: nodes.NodeNG | None) -> bool:
+        """Is it a field of the object with the number of this rank in the job or in a group?"""
+        owner = self.method.node.args.args[0].name if self.method.node.args.args else ""
+        if not isinstance(node, nodes.Attribute) or not isinstance(node.expr, nodes.Name) or node.expr.name != owner:
+            return False
+        held = self.machine.find_attr(self.obj, node.attrname)
+        leaves = [leaf for _, leaf in self.machine.alternatives(held)] if held is not None else []
+        return bool(leaves) and all(isinstance(leaf, Rank) and leaf.kind != "local" for leaf in leaves)
