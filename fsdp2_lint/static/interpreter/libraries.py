@@ -189,6 +189,9 @@ class Libraries(Protocol):
     def goes_through(self, found: list[tuple[PathCondition, Value]], node: nodes.NodeNG) -> None:
         """Some elements may be there on some ranks only, with nothing in their place on the others."""
 
+    def loop_begins(self, node: nodes.NodeNG) -> None:
+        """A loop is about to run: what its earlier rounds may have left is there from here on."""
+
     def left(self, node: nodes.NodeNG) -> None:
         """A loop is left before its end."""
 

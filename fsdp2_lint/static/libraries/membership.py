@@ -17,6 +17,7 @@ from .asked import Asked
 from .frameworks import framework_of
 from .interface import Blank, Machine
 from .python import attempts, records
+from .torch.checkpoints import kept_futures
 from .torch.initialisation import blank, slices
 from .torch.precision import dtypes
 from .torch.ranks import seeds
@@ -114,6 +115,7 @@ class Membership(Asked):
         if name == "param_groups":
             optim.regrouped(self.machine, owner, node)
         optim.supplanted(self.machine, self.machine.store.get((owner, name)), value, node)
+        kept_futures.kept(self.machine, owner, name, value, node)
         if name == "weight":
             parameters.tied(self.machine, owner, value, node)
         self.came_late(owner, name, value, node)

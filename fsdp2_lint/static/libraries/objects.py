@@ -40,7 +40,7 @@ from .escapes import Escapes
 from .frameworks import framework_attr
 from .python import records
 from .python.reflection import class_as_value, of_classes
-from .torch.checkpoints import gathering
+from .torch.checkpoints import gathering, kept_futures
 from .torch.forward import uses
 from .torch.initialisation import blank
 from .torch.launch import device, meshes
@@ -269,6 +269,9 @@ class Objects(Escapes):
 
     def goes_through(self, found: list[tuple[PathCondition, Value]], node: nodes.NodeNG) -> None:
         rounds.some_ranks_only(self.machine, found, node)
+
+    def loop_begins(self, node: nodes.NodeNG) -> None:
+        kept_futures.loop_begins(self.machine, node)
 
     def left(self, node: nodes.NodeNG) -> None:
         rounds.left(self.machine, node)

@@ -17,7 +17,15 @@ from .python import (
     standard_library,
     value_methods,
 )
-from .torch.checkpoints import async_saves, gathering, key_prefixes, load_targets, state_dict, state_helpers
+from .torch.checkpoints import (
+    async_saves,
+    gathering,
+    kept_futures,
+    key_prefixes,
+    load_targets,
+    state_dict,
+    state_helpers,
+)
 from .torch.forward import uses
 from .torch.initialisation import blank, draws, slices
 from .torch.launch import device, meshes, self_started

@@ -2,30 +2,81 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TypeAlias
+
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
-from ...domain.values import NONE, Const
+from ...domain.events import Step
+from ...domain.values import NONE, Const, Obj
 from ...libraries.torch.checkpoints.async_saves import AWAITED, DROPPED, KEPT, OVERTAKEN
 from ...libraries.torch.launch.device import device_kind
 from ..shared.program import AtStep
+
+_Kept: TypeAlias = Step[events.FutureKept]
+_FOLLOWED = "its future was followed to where it is waited for"
 
 
 class StaticAsyncSave(AtStep[events.AsyncSave]):
     def dropped(self) -> Answer[Place]:
         if self.step.what.fate == DROPPED:
             return yes(Place(self.step.when, "nothing keeps the future that it returns"))
-        return self._other_fate()
-
-    def _other_fate(self) -> Answer[Place]:
-        if self.step.what.fate == KEPT:
-            return unknown("what becomes of the future was not followed")
-        return self.program.excluded("its future was followed to where it is waited for")
+        if self.step.what.fate != KEPT:
+            return self.program.excluded(_FOLLOWED)
+        if any(self.step.guard.implies(wait.guard) for wait in self._waits(self.step.what.future)):
+            return self.program.excluded(_FOLLOWED)
+        return unknown("what becomes of the future was not followed")
 
     def overtaken(self) -> Answer[Place]:
         if self.step.what.fate == OVERTAKEN:
             return yes(Place(self.step.when))
-        return self._other_fate()
+        if self.step.what.fate != KEPT:
+            return self.program.excluded(_FOLLOWED)
+        if self.program.partial:
+            return unknown("no script was seen that saves: when the next one comes is not known")
+        pairs = list(self._pairs())
+        if not self._kept or self.step.loops and not any(before.what.loop for before, _ in pairs):
+            return unknown("what becomes of the future was not followed")
+        answer: Answer[Place] = self.program.excluded(_FOLLOWED)
+        for before, after in pairs:
+            answer |= self._not_awaited(before, after)
+        return answer
+
+    def _pairs(self) -> Iterator[tuple[_Kept, _Kept]]:
+        """This save and another one that the same attribute keeps, in order: an earlier round's, or a later one."""
+        for mine in self._kept:
+            for other in self.program.trace.of(events.FutureKept):
+                if (other.what.owner, other.what.name) != (mine.what.owner, mine.what.name) or not other.together(mine):
+                    continue
+                if other.what.loop is None and other.index > mine.index:
+                    yield mine, other
+                elif other.what.loop in self.step.loops and other.index < mine.index:
+                    yield other, mine
+
+    def _not_awaited(self, before: _Kept, after: _Kept) -> Answer[Place]:
+        """Does the later one of two saves start before somebody waited for the earlier one?"""
+        path = before.guard.join(after.guard)
+        waits = [wait for wait in self._waits(before.what.future) if before.index < wait.index < after.index]
+        in_time = any(path is not None and path.implies(wait.guard) for wait in waits)
+        if before.what.loop is not None:
+            same_round = [wait for wait in self._waits(self.step.what.future) if before.what.loop in wait.loops]
+            in_time = in_time or any(self.step.guard.implies(wait.guard) for wait in same_round)
+            waits += same_round
+        if in_time:
+            return self.program.excluded(_FOLLOWED)
+        if waits or before.what.perhaps_awaited:
+            return unknown("whether its future is always waited for before the next save is not known")
+        if why := self.program.escaped(before.what.owner):
+            return unknown(why)
+        return yes(Place(self.step.when if before.what.loop is not None else after.when))
+
+    def _waits(self, future: Obj) -> list[Step[events.SaveAwaited]]:
+        return [step for step in self.program.trace.of(events.SaveAwaited) if step.what.future is future]
+
+    @property
+    def _kept(self) -> list[_Kept]:
+        return [step for step in self.program.trace.of(events.FutureKept) if step.what.future is self.step.what.future]
 
     def shares_group(self) -> Answer[Place]:
         """On a group of CPUs that the model, too, is sharded over."""
@@ -39,7 +90,7 @@ class StaticAsyncSave(AtStep[events.AsyncSave]):
                 return self.program.excluded("the model is sharded over GPUs, and the save goes over CPUs")
             return unknown("which process group the training uses is not known")
         for step in trace.of(events.Called, events.Backward):
-            goes_on = step.index > self.step.index or self.step.what.loops > 0
+            goes_on = step.index > self.step.index or bool(self.step.loops)
             if (
                 not (isinstance(step.what, events.Called) and not step.what.hooked)
                 and goes_on

@@ -10,7 +10,7 @@ from astroid import nodes
 from ....vocab.finding import Moment
 from ..path_conditions import PathCondition
 from ..values import DictV, Obj, Value
-from .base import AsksRanks, Counted, Event
+from .base import AsksRanks, Counted, Event, InLoops
 
 
 class Saved(Counted):
@@ -24,13 +24,31 @@ class Saved(Counted):
     own: bool = False  # the writer itself takes the state dict of the model, and perhaps gathers it
 
 
-class AsyncSave(Counted):
+class AsyncSave(Counted, InLoops):
     """``dcp.async_save`` is called."""
 
     words: ClassVar[str] = "save in the background"
-    fate: str  # of what it returns (see ``async_saves``)
+    future: Obj  # what it returns
+    fate: str  # of that (see ``async_saves``)
     group: Value  # that is given for it
-    loops: int  # how deep in loops, over all active calls
+
+
+class FutureKept(Counted):
+    """An attribute keeps the future of a save."""
+
+    words: ClassVar[str] = "future in an attribute"
+    future: Obj
+    owner: Obj
+    name: str
+    loop: nodes.NodeNG | None = None  # of whose earlier rounds it stands for all saves; None: it is one that was seen
+    perhaps_awaited: bool = False  # such a round may come to what waits for it, though the first one does not
+
+
+class SaveAwaited(Counted, InLoops):
+    """Somebody waits for the end of a save."""
+
+    words: ClassVar[str] = "wait for a save"
+    future: Obj
 
 
 class Loaded(Counted, AsksRanks):

@@ -210,6 +210,7 @@ class Loops(Patterns[L]):
                     if isinstance(owner, Obj) and isinstance(self.store.get((owner, target.attrname)), Const):
                         self.store.put((owner, target.attrname), owner.child(target.attrname))
         self.widen_worklists(node)
+        self.libraries.loop_begins(node)
 
     def widen_worklists(self, node: nodes.For | nodes.While) -> None:
         """``while stack: module = stack.pop(); stack.extend(module.children())`` comes to each module below."""

@@ -13,18 +13,14 @@ from ...interface import Machine
 
 DROPPED, OVERTAKEN, AWAITED, KEPT = "dropped", "overtaken", "awaited", "kept"
 SAVING = "dcp.async_save()"  # what the future that it returns is called
-_WAITS = ("result", "exception", "wait", "upload_completion")
+WAITS = ("result", "exception", "wait", "upload_completion")
 
 
 def note_async_save(machine: Machine, call: Call) -> Value:
-    atom = AbstractObject("unknown", origin=SAVING, site=machine.site(call.node))
-    machine.emit(
-        events.AsyncSave(
-            fate=_fate(machine, call.node), group=call.arg(None, "process_group") or NONE, loops=machine.loops
-        ),
-        call.node,
-    )
-    return atom.root
+    future = AbstractObject("external", origin=SAVING, site=machine.site(call.node)).root
+    group = call.arg(None, "process_group") or NONE
+    machine.emit(events.AsyncSave(future=future, fate=_fate(machine, call.node), group=group), call.node)
+    return future
 
 
 def _fate(machine: Machine, node: nodes.NodeNG) -> str:
@@ -36,7 +32,7 @@ def _fate(machine: Machine, node: nodes.NodeNG) -> str:
         if isinstance(holder, (nodes.Assign, nodes.AnnAssign)):
             return _bound(machine, holder)
         if isinstance(holder, nodes.Attribute):
-            return AWAITED if holder.attrname in _WAITS else KEPT
+            return AWAITED if holder.attrname in WAITS else KEPT
         if not isinstance(holder, nodes.Return):
             return KEPT
     return KEPT
@@ -62,7 +58,7 @@ def _bound(machine: Machine, statement: nodes.Assign | nodes.AnnAssign) -> str:
     loop = next(_loops(statement), None)
     if loop is not None and not any(loop in _loops(each) for each in reads):
         return OVERTAKEN
-    waits = any(isinstance(each.parent, nodes.Attribute) and each.parent.attrname in _WAITS for each in reads)
+    waits = any(isinstance(each.parent, nodes.Attribute) and each.parent.attrname in WAITS for each in reads)
     return AWAITED if waits else KEPT
 
 
