@@ -138,9 +138,7 @@ class Store:
 
         def now(value: Value) -> Value:
             if isinstance(value, GuardedUnion) and any(leaf is old for _, leaf in value.options):
-                return replace(
-                    value, options=tuple((path, new if leaf is old else leaf) for path, leaf in value.options)
-                )
+                return choose([(path, new if leaf is old else leaf) for path, leaf in value.options])
             return new if value is old else value
 
         for key, held in list(self.state.items()):

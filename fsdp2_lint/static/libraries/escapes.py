@@ -18,7 +18,7 @@ from .membership import Membership
 from .outputs import is_output
 from .tables import METHODS
 from .torch.launch.device import Device
-from .torch.ranks import groups, rank
+from .torch.ranks import agreement, groups, rank
 from .torch.training import generators
 
 Names = frozenset[str]
@@ -43,6 +43,7 @@ class Escapes(Membership):
         self.not_followed(who, call)
         self.overlooked(who, call.node)
         groups.given(self.machine, who, call)
+        agreement.filled(self.machine, call, who)
         generators.handed(self.machine, who, call)
         self.escape(call, who, receiver, names)
         self.machine.open_data([*call.all, *([receiver] if receiver is not None else [])], f"{who} may change", names)

@@ -194,9 +194,8 @@ def test_batches_that_the_ranks_may_share(name: str) -> None:
     assert "FSDP801" not in loop(before=skips, loader=SAME_BATCHES[name]).codes
 
 
-@pytest.mark.parametrize("name", ["a file that all may see", "reduced in place", "reduced itself"])
-def test_what_may_be_agreed_is_not_upheld(name: str) -> None:
-    assert "upheld" not in loop(after=AGREED[name]).verdicts("FSDP801")
+def test_what_may_be_agreed_is_not_upheld() -> None:
+    assert loop(after=AGREED["a file that all may see"]).verdicts("FSDP801") == {"unknown"}
 
 
 ENDS = {"break": "break", "return": "return"}

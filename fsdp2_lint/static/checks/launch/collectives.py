@@ -14,6 +14,7 @@ from ...domain.relations import Relation
 from ...domain.values import Obj
 from ...interpreter.expressions.conditions import mentions_rank
 from ...interpreter.syntax import ends_early
+from ...libraries.torch.ranks.groups import belongs_to
 from ...libraries.torch.ranks.rank import INITIALISED, alone
 from ..ranks.own_choices import own_choice
 from ..ranks.rank_paths import rank_in_words, rank_literal, reduced, split_by_rank
@@ -34,6 +35,8 @@ def excluded_ranks(program: Program, step: AnyStep) -> Answer[tuple[Moment | Non
     for position, (formula, truth) in enumerate(path):
         if path[: position + 1] in program.machine.refused:
             continue  # a rank that turns away here ends the job
+        if isinstance(step.what, events.Collective) and belongs_to(program.machine, step.what.group, formula, truth):
+            continue
         part = reduced(formula if truth else negate(formula), _without_errors(program, step, formula))
         if not mentions_rank(part):
             continue

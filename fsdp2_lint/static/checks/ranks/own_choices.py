@@ -73,8 +73,11 @@ def _by_unseen_data(program: Program, step: AnyStep) -> str:
 def _left_by_unseen_data(program: Program, step: AnyStep, alive: bool) -> str:
     """What may end a loop around the step for one rank, while others go on."""
     for left in _exits(program, step, alive):
-        for formula, truth in left.guard.literals:
-            if (formula, truth) not in step.guard.literal_set and (why := undecided(program, left, formula)):
+        path = left.guard.literals
+        for position, (formula, truth) in enumerate(path):
+            if (formula, truth) in step.guard.literal_set or path[: position + 1] in program.machine.refused:
+                continue
+            if why := undecided(program, left, formula):
                 return why
     return ""
 

@@ -33,7 +33,7 @@ def _source(program: Program, obj: Obj, step: AnyStep) -> str:
     pending, seen = [(obj, True)], {obj}
     while pending:
         at, asked = pending.pop()
-        if program.first_given.get(at, step.index) < step.index:
+        if program.first_given.get(at, step.index) < step.index or program.machine.per_rank(at) is False:
             continue
         if found := _of_data(program, at) or (_answered(program, at) if asked else ""):
             return found

@@ -21,7 +21,7 @@ _CUTS = frozenset(
 )
 _FLOWS = frozenset(
     """+ - * / @ ** op add sub mul div true_divide stack cat concat sum mean scale float double half bfloat16 to clone
-    neg exp log sqrt square abs pow unsqueeze squeeze view reshape""".split()
+    neg exp log sqrt square abs pow unsqueeze squeeze view reshape all_reduce broadcast""".split()
 )
 
 

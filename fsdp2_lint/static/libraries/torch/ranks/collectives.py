@@ -14,7 +14,8 @@ from ...tables import external, method
 from ..sharding.composition import exchanged
 from ..training import dtensors, generators
 from ..training.steps import clipped
-from .groups import Group
+from .agreement import AGREEING, agree, filled
+from .groups import Group, made_of
 
 _GROUPED = """
 barrier monitored_barrier all_reduce all_gather all_gather_into_tensor all_gather_object all_gather_coalesced broadcast
@@ -32,9 +33,12 @@ def collective(machine: Machine, call: Call) -> Value:
     group = call.args[0] if group is None and call.name.endswith("barrier") and call.args else group
     name = call.name.rsplit(".", 1)[-1]
     machine.emit(events.Collective(name=f"{name}()", group=part_of_job(group), sure=True, given=call.all), call.node)
+    left = agree(machine, call, name) if name in AGREEING and part_of_job(group) is None and _in_place(call) else None
+    if left is None:
+        filled(machine, call, f"{name}()")
     if name == "all_reduce" and machine.libraries.any_sharded and _in_place(call):
-        reduced = events.Reduced(tensor=call.arg(0, "tensor"), group=part_of_job(group), made=AbstractObject.made)
-        machine.emit(reduced, call.node)
+        tensor = left if left is not None else call.arg(0, "tensor")
+        machine.emit(events.Reduced(tensor=tensor, group=part_of_job(group), made=AbstractObject.made), call.node)
     if name in ("broadcast", "all_reduce"):
         exchanged(machine, call)
     if name in ("broadcast_object_list", "scatter_object_list") and call.args:
@@ -49,7 +53,8 @@ def collective(machine: Machine, call: Call) -> Value:
                 machine.store.put(leaf.id, Items(items, held.exact, held.open_why))
     made = unknown(f"{name}()")
     if name == "new_group":
-        made.atom.know(Group(whole=call.arg(0, "ranks") in (None, NONE)))
+        ranks = call.arg(0, "ranks")
+        made.atom.know(Group(whole=True) if ranks is None or ranks == NONE else made_of(machine, ranks))
     return made
 
 

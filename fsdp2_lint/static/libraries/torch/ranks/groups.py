@@ -7,8 +7,9 @@ from typing import Any
 from .....vocab.declared import record
 from ....budget import BUDGET
 from ....domain import events
+from ....domain.formulas import Formula, intern
 from ....domain.store import Entries, Items
-from ....domain.values import Ext, Obj, Partial, Value, is_call
+from ....domain.values import Ext, ListV, Obj, Partial, Rank, Value, is_call
 from ....frontend.packages import is_of_python
 from ....interpreter.call import Call
 from ...interface import Machine
@@ -30,9 +31,27 @@ _SPLIT = frozenset(
 
 @record
 class Group:
-    """A process group that the program makes: of the whole job, or of ranks that it names."""
+    """A process group that the program makes: of the whole job, or of ranks that it names.
+
+    ``members``: what holds for a rank that belongs to it. ``listed``: the list that names them, as it was by then.
+    """
 
     whole: bool
+    members: Formula = True
+    listed: tuple[ListV, Items] | None = None
+
+
+def made_of(machine: Machine, ranks: Value) -> Group:
+    listed = (ranks, machine.items(ranks)) if isinstance(ranks, ListV) else None
+    return Group(False, intern(machine.contained(Rank("global"), ranks)), listed)
+
+
+def belongs_to(machine: Machine, group: Value | None, formula: Formula, truth: bool) -> bool:
+    """Does a condition ask just this, whether the rank belongs to the group?"""
+    known = group.atom.state(Group) if isinstance(group, Obj) else None
+    if known is None or not truth or intern(formula) is not known.members:
+        return False
+    return known.listed is None or machine.items(known.listed[0]) == known.listed[1]
 
 
 @observer

@@ -16,6 +16,7 @@ from ....interpreter.expressions import own_values
 from ....interpreter.expressions.own_values import Own
 from ...interface import Machine
 from ...tables import IN_PLACE, external, method_observer
+from .agreement import is_agreed, written
 from .seeds import differs, generator_of
 
 CLOCKS = frozenset(
@@ -27,6 +28,7 @@ ASKED_OF_PATHS = frozenset({"exists", "is_file", "is_dir"})
 _OF_A_NODE = ("/tmp/", "/var/tmp/", "/dev/shm/")
 _NEW_TENSORS = frozenset(f"torch.{name}" for name in "zeros ones empty full tensor".split())
 _WHOLE = frozenset({"fill_", "zero_", "copy_"})  # nothing is left of what was there
+_SAME = frozenset({"fill_", "zero_", "copy_", "add_", "sub_", "mul_", "div_"})  # of the same numbers they make the same
 _NUMBERS = frozenset({"torch", "math", "numpy", "builtins", "datetime"})
 _NO_VALUES = ("torch.distributed.", "torch.zeros_like", "torch.ones_like", "torch.empty_like", "torch.is_tensor")
 
@@ -110,14 +112,27 @@ def _flag(machine: Machine, name: str) -> Obj:
 @method_observer
 def filled(machine: Machine, obj: Obj, name: str, call: Call) -> None:
     """``flag.fill_(stop)``: what a tensor holds from here on is made of what is written into it."""
-    if name in IN_PLACE and machine.owned:
+    if name in IN_PLACE and is_agreed(obj):
+        _written_apart(machine, obj, call.all, same=name in _SAME)
+    elif name in IN_PLACE and machine.owned:
         _written_in_place(machine, obj, call.all, whole=name in _WHOLE)
 
 
 def item_filled(machine: Machine, obj: Obj, value: Value, node: nodes.NodeNG) -> None:
     """``flag[0] = stop``."""
-    if machine.owned and isinstance(node, nodes.Subscript):
+    if is_agreed(obj):
+        _written_apart(machine, obj, [value], same=True)
+    elif machine.owned and isinstance(node, nodes.Subscript):
         _written_in_place(machine, obj, [value], whole=False)
+
+
+def _written_apart(machine: Machine, obj: Obj, parts: list[Value], *, same: bool) -> None:
+    """All ranks had the same in a tensor; from here on only if they write the ``same`` number into it."""
+    if same and all(machine.per_rank(part) is False for part in parts):
+        return
+    own, made = own_values.first(machine, parts), written(machine, obj, parts)
+    if own is not None:
+        own_values.began(machine, made.atom, replace(own, via=own.via | {obj}, elements=False))
 
 
 def _written_in_place(machine: Machine, obj: Obj, parts: list[Value], *, whole: bool) -> None:

@@ -1,0 +1,126 @@
+"""What a collective of the whole job leaves in a tensor is the same on all ranks, until each writes its own into it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.program import analyse, script
+
+IMPORTS = """\
+import torch.distributed.checkpoint as dcp
+import torch.nn.functional as F
+from torch.distributed.checkpoint.state_dict import get_model_state_dict
+from torch.optim.lr_scheduler import ReduceLROnPlateau
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def save(model):
+    dcp.save({"model": get_model_state_dict(model)}, checkpoint_id="last")
+
+
+def any_rank(flag):
+    found = torch.tensor(int(flag))
+    dist.all_reduce(found, op=dist.ReduceOp.MAX)
+    return bool(found.item())
+
+
+def evaluate(model, loader):
+    total = torch.zeros(())
+    with torch.no_grad():
+        for x, y in loader:
+            total += F.cross_entropy(model(x), y)
+    REDUCE
+    return total.item() / dist.get_world_size()
+"""
+TRAINING = """
+dist.init_process_group("gloo")
+model = Net()
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+optimizer = torch.optim.AdamW(model.parameters())
+scheduler = ReduceLROnPlateau(optimizer)
+data = TensorDataset(torch.randn(64, 4), torch.randint(4, (64,)))
+loader = DataLoader(data, batch_size=8, sampler=DistributedSampler(data))
+half = dist.new_group(list(range(dist.get_world_size() // 2)))
+best = 1e9
+for x, y in loader:
+    loss = F.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    AFTER
+"""
+REDUCE = "dist.all_reduce(total)"
+FLAG = "flag = torch.tensor(loss.item())\n"
+
+
+def verdict(code: str, after: str, reduce: str = REDUCE) -> set[str]:
+    lines = after.replace("\n", "\n    ")
+    return analyse(script(TRAINING.replace("AFTER", lines), IMPORTS.replace("REDUCE", reduce))).verdicts(code)
+
+
+AGREED = {
+    "a mean over all ranks": "shown = loss.detach()\ndist.all_reduce(shown)\nif shown.item() < best:\n    save(model)",
+    "a flag of any rank": "if any_rank(loss.item() > 9):\n    save(model)",
+    "what one rank sends": FLAG + "dist.broadcast(flag, 0)\nif flag.item() > 9:\n    save(model)",
+    "an evaluation": "value = evaluate(model, loader)\nif value < best:\n    best = value\n    save(model)",
+    "written alike": FLAG + "dist.all_reduce(flag)\nflag.div_(4)\nif flag > 1:\n    save(model)",
+}
+APART = {
+    "of half of the ranks": FLAG + "dist.all_reduce(flag, group=half)\nif flag > 1:\n    save(model)",
+    "one that looks the same": (
+        "own = loss.detach().clone()\nshown = loss.detach().clone()\ndist.all_reduce(shown)\n"
+        "if own.item() < best:\n    save(model)"
+    ),
+    "written apart again": (FLAG + "dist.all_reduce(flag)\nflag.fill_(loss.item())\nif flag > 1:\n    save(model)"),
+    "an item written apart": (
+        "flag = torch.zeros(2)\ndist.all_reduce(flag)\nflag[0] = loss.item()\nif flag[0] > 1:\n    save(model)"
+    ),
+    "reduced to one rank again": (FLAG + "dist.all_reduce(flag)\ndist.reduce(flag, 0)\nif flag > 1:\n    save(model)"),
+    "in other hands": (
+        "from elsewhere import refine\nflag = torch.tensor(loss.item())\ndist.all_reduce(flag)\nrefine(flag)\n"
+        "if flag > 1:\n    save(model)"
+    ),
+    "the result of a functional collective": (
+        FLAG + "mean = torch.distributed.nn.all_reduce(flag)\nif flag > 1:\n    save(model)"
+    ),
+    "on some paths": (FLAG + "if os.environ.get('AGREE'):\n    dist.all_reduce(flag)\nif flag > 1:\n    save(model)"),
+}
+
+
+@pytest.mark.parametrize("name", AGREED)
+def test_all_ranks_decide_alike(name: str) -> None:
+    assert verdict("FSDP801", AGREED[name]) == {"upheld"}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_ranks_may_decide_for_themselves(name: str) -> None:
+    assert "upheld" not in verdict("FSDP801", APART[name])
+
+
+def test_each_rank_evaluates_for_itself() -> None:
+    assert verdict("FSDP801", AGREED["an evaluation"], reduce="pass") == {"violated"}
+
+
+@pytest.mark.parametrize(("reduce", "expected"), [(REDUCE, "upheld"), ("pass", "violated")])
+def test_a_scheduler_is_given_what_was_reduced(reduce: str, expected: str) -> None:
+    assert verdict("FSDP617", "scheduler.step(evaluate(model, loader))", reduce) == {expected}
+
+
+@pytest.mark.parametrize(
+    ("ranks", "guard", "upheld"),
+    [
+        ("[0, 1]", "dist.get_rank() in [0, 1]", True),
+        ("ranks", "dist.get_rank() in ranks", True),
+        ("ranks", "dist.get_rank() not in ranks", False),
+        ("ranks", "dist.get_rank() in more", False),
+        ("ranks", "dist.get_rank() in ranks and ranks.append(9) is None", False),
+    ],
+)
+def test_the_ranks_of_a_group_come_together(ranks: str, guard: str, upheld: bool) -> None:
+    body = (
+        "ranks, more = list(range(dist.get_world_size() // 2)), list(range(dist.get_world_size()))\n"
+        f"group = dist.new_group({ranks})\nif {guard}:\n    dist.barrier(group=group)"
+    )
+    assert ("upheld" in verdict("FSDP801", body)) is upheld
