@@ -31,7 +31,8 @@ def extract(given: Trees, chance: Random) -> bool:
     new: ast.stmt = ast.Assign([_target(results, ast.Store())], call) if results else ast.Expr(call)
     body = [statement, *([made(ast.Return(_target(results, ast.Load())), statement)] if results else [])]
     arguments = ast.arguments([], [ast.arg(each) for each in given_to_it], None, [], [], None, [])
-    function.body[at] = made(new, statement)
+    inside = list(statements(statement))  # of a loop the call stands for what is in it, too
+    function.body[at] = made(new, *inside)
     tree.body.insert(tree.body.index(outer), made(ast.FunctionDef(name, arguments, body, []), statement))
     return True
 

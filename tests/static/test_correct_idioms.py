@@ -344,3 +344,35 @@ def test_what_is_applied_to_a_model_does_not_call_it(policy: str) -> None:
     """
     assert analyse(program(SHARDED, f"{policy}.apply(model)\n", TRAIN, before=textwrap.dedent(before))).codes == []
     assert "FSDP602" in analyse(program(SHARDED, "model(torch.ones(2))\n", TRAIN)).codes
+
+
+LEFT_BEHIND = """
+def build(model, kind):
+    if kind == "plain":
+        try:
+            return torch.optim.SGD(model.parameters(), lr=0.1)
+        finally:
+            print("built")
+    for layer in model.layers:
+        fully_shard(layer)
+    fully_shard(model)
+    return torch.optim.AdamW(model.parameters())
+"""
+
+
+def test_nothing_comes_behind_a_return_that_has_a_finally() -> None:
+    train = TRAIN.replace("torch.optim.AdamW(model.parameters())", "build(model, input())")
+    assert analyse(program("model = Net()\n", train, before=LEFT_BEHIND)).codes == []
+    bad = LEFT_BEHIND.replace('kind == "plain"', "kind").replace(
+        "return torch.optim.SGD", "optimizer = torch.optim.SGD"
+    )
+    assert (
+        "FSDP601"
+        in analyse(
+            program(
+                "model = Net()\n",
+                train,
+                before=bad.replace("return torch.optim.AdamW(model.parameters())", "return optimizer"),
+            )
+        ).codes
+    )

@@ -9,7 +9,7 @@ import pytest
 from fsdp2_lint.lint import lint
 from fsdp2_lint.vocab.finding import Edit, Finding, Fix, Label, Severity, Site
 from fsdp2_lint.vocab.overlaps import SHOWN, one_for_each_cause
-from tests.static.program import analyse, script
+from tests.static.program import HEAD, NET, analyse, script
 
 RANK = """
     rank = int(os.environ["RANK"])
@@ -81,6 +81,13 @@ def test_one_cause_is_one_finding(code: str, main: str, before: str, places: int
 )
 def test_another_cause_is_another_finding(code: str, main: str, before: str) -> None:
     assert len(findings(script(main, before), code)) == 2
+
+
+def test_one_cause_of_a_script_without_functions() -> None:
+    text = f"{HEAD}{IMPORT}{NET}\nmodel = Net()\npolicy = CPUOffload\nfor layer in model.layers:\n    "
+    sharded = "fully_shard({}, offload_policy=policy)\n"
+    (finding,) = findings(text + sharded.format("layer") + sharded.format("model"), "FSDP503")
+    assert len(finding.also) == 1
 
 
 def test_a_comment_at_another_place_does_not_silence_the_first(tmp_path: Path) -> None:

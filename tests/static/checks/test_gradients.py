@@ -64,6 +64,7 @@ DIVIDED_UNEVENLY = [
     "model.set_gradient_divide_factor(1.0)\n",
     "model.set_reduce_scatter_divide_factor(factor=0.5)\n",
     "if len(sys.argv) > 1:\n    model.set_gradient_divide_factor(1.0)\n",
+    "if False:\n    model.layers[0].set_gradient_divide_factor(1.0)\nmodel.set_gradient_divide_factor(1.0)\n",
 ]
 
 

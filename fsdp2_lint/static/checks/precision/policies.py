@@ -26,8 +26,8 @@ class StaticPolicies(OfStep[events.Sharded]):
             if (path := self.step.guard.join(guard)) is not None:
                 yield path, leaf
 
-    def wrong_policies(self) -> Many[tuple[str, str, Site | None]]:
-        found: dict[tuple[str, str, Site | None], None] = {}
+    def wrong_policies(self) -> Many[tuple[str, str, Site]]:
+        found: dict[tuple[str, str, Site], None] = {}
         why = str(self.step.what.options_open)
         for keyword, classes in POLICIES.items():
             for path, leaf in self._given(keyword):
@@ -35,12 +35,15 @@ class StaticPolicies(OfStep[events.Sharded]):
                 if not words or path.blurred or self.program.partial and leaf == NONE:  # perhaps a default
                     why = why or f"what {keyword} is at {self.step.when.at} is not known"
                 elif words != _INSTANCE:
-                    found[keyword, words, leaf.atom.site if isinstance(leaf, Obj) else self._entered()] = None
+                    found[keyword, words, self._made(leaf)] = None
         return many(found, self._all_policies(why))
 
-    def _entered(self) -> Site | None:
-        """The call of the function that shards: a constant has no place where it is made, and belongs to that."""
-        return self.step.when.chain[-2] if len(self.step.when.chain) > 1 else None
+    def _made(self, given: Value) -> Site:
+        """A constant is made nowhere: it belongs to the call of the function that shards, or to the file."""
+        made: Site | None = given.atom.site if isinstance(given, Obj) else None
+        if made is not None:
+            return made
+        return self.step.when.chain[-2] if len(self.step.when.chain) > 1 else Site(self.step.when.at.path, 1)
 
     def reduced_low(self) -> Many[Place]:
         """Are gradients reduced in a low precision? Unknown where a policy was not seen whole."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from astroid import nodes
+
 from ....vocab.answers import No, Unknown, unknown
 from ....vocab.declared import record
 from ....vocab.finding import Place
@@ -153,7 +155,20 @@ def called_unseen(program: Program, method: str, seen: Iterable[AnyStep]) -> str
         return "the project asks for the switch by its name, as with getattr"
     if any(mentions(f".{method}{end}") for end in (",", ")")):
         return "the switch is handed on as a function, and who calls it when is not known"
-    return "" if mentions(f".{method}") <= len({each.when.at for each in seen}) else UNSEEN
+    others = mentions(f".{method}") - len({each.when.at for each in seen})
+    return "" if others <= 0 or others <= _in_dead_code(program, method) else UNSEEN
+
+
+def _in_dead_code(program: Program, method: str) -> int:
+    """How often functions that were followed speak of it below ``if False``."""
+    found: set[nodes.NodeNG] = set()
+    for function in program.machine.reached:
+        for each in function.nodes_of_class(nodes.If):
+            if isinstance(each.test, nodes.Const):
+                never = each.orelse if each.test.value else each.body
+                parts = (part for statement in never for part in statement.nodes_of_class(nodes.Attribute))
+                found.update(part for part in parts if part.attrname == method)
+    return len(found)
 
 
 def _varies(formula: Formula) -> bool:

@@ -223,7 +223,7 @@ class Statements(Targets[L]):
         flow = self.attempt(body, handlers) if handlers else self.exec_block(body)
         if node.finalbody:
             last = self.exec_block(node.finalbody)
-            flow = (flow | last) if last & FALL else last
+            flow = flow | (last & ~FALL) if last & FALL else last  # behind it goes on what the body was at
         return flow
 
     exec_TryStar = exec_Try
