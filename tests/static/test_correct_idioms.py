@@ -346,33 +346,28 @@ def test_what_is_applied_to_a_model_does_not_call_it(policy: str) -> None:
     assert "FSDP602" in analyse(program(SHARDED, "model(torch.ones(2))\n", TRAIN)).codes
 
 
-LEFT_BEHIND = """
-def build(model, kind):
+SHARDED_OR_NOT = """
+def prepare(model, kind):
     if kind == "plain":
         try:
-            return torch.optim.SGD(model.parameters(), lr=0.1)
+            return model.cuda()
         finally:
-            print("built")
+            print("prepared")
     for layer in model.layers:
         fully_shard(layer)
-    fully_shard(model)
-    return torch.optim.AdamW(model.parameters())
+    return fully_shard(model)
 """
 
 
-def test_nothing_comes_behind_a_return_that_has_a_finally() -> None:
-    train = TRAIN.replace("torch.optim.AdamW(model.parameters())", "build(model, input())")
-    assert analyse(program("model = Net()\n", train, before=LEFT_BEHIND)).codes == []
-    bad = LEFT_BEHIND.replace('kind == "plain"', "kind").replace(
-        "return torch.optim.SGD", "optimizer = torch.optim.SGD"
-    )
-    assert (
-        "FSDP601"
-        in analyse(
-            program(
-                "model = Net()\n",
-                train,
-                before=bad.replace("return torch.optim.AdamW(model.parameters())", "return optimizer"),
-            )
-        ).codes
-    )
+@pytest.mark.parametrize(("kind", "codes"), [("plain", []), ("other", ["FSDP601"])])
+def test_nothing_comes_behind_a_return_that_has_a_finally(kind: str, codes: list[str]) -> None:
+    build = f"""
+        model, kind = Net(), input()
+        if kind == "{kind}":
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        prepare(model, kind)
+        if kind != "{kind}":
+            optimizer = torch.optim.AdamW(model.parameters())
+    """
+    train = TRAIN.partition("\n")[2].partition("\n")[2]
+    assert analyse(program(build, train, before=SHARDED_OR_NOT)).codes == codes

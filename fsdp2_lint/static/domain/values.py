@@ -65,6 +65,7 @@ class AbstractObject:
     per_rank: bool = False  # a number that is made of a rank
     counter: str = ""  # it is counted up by constants, under this name (see ``Machine.counted_apart``)
     shared: bool = False  # all ranks have the same
+    agreed: bool = False  # likewise, since a collective of all ranks has filled it, or what it was computed of
     left_of: tuple[str, Obj] | None = None  # the operator and the left side that it was computed by
     operands: tuple[Value, ...] = ()  # what an operator made it of, where the result is not known
     operator: str = ""  # which one; "hash" for that function

@@ -136,6 +136,8 @@ def _parts(formula: Formula) -> Iterator[Formula]:
 
 def _is_computed(unknown: Obj) -> bool:
     origin = unknown.atom.origin
+    if unknown.atom.agreed:
+        return True
     if origin.startswith(("torch.", "math.is")):
         return not origin.startswith(_MADE)
     called = [part[1] for part in unknown.path if is_call(part)]

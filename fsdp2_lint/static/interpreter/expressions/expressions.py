@@ -260,6 +260,9 @@ class Expressions(Texts[L]):
         result = number_made_of(self, "arithmetic", left, right)
         result.atom.per_rank = any(map(own_values.of_rank, (left, right)))
         result.atom.shared = all(self.per_rank(part) is False for part in (left, right))
+        result.atom.agreed = result.atom.shared and any(
+            isinstance(part, Obj) and part.atom.agreed for part in (left, right)
+        )
         result.atom.operands, result.atom.operator = (left, right), op
         orders.combined(self, op, left, right, result)
         if isinstance(left, Obj):

@@ -51,12 +51,12 @@ class Texts(Comprehensions[L]):
             found = [self.per_rank(leaf) for leaf in self.inside(value) if not isinstance(leaf, (TupleV, ListV))]
             return True if True in found else (None if None in found else False)
         if isinstance(value, Obj):
-            return False if self.is_setting(value) else None
+            return False if value.atom.agreed or self.is_setting(value) else None
         return None
 
     def is_setting(self, value: Obj) -> bool:
         """Is it a setting that is the same for all ranks, as a file or the command line of the job says?"""
-        if not value.atom.shared or "rank" in str(value.path):  # what is called so may be the rank
+        if not value.atom.shared or value.atom.agreed or "rank" in str(value.path):  # what is called so may be the rank
             return False
         if value.parent is None or not self.libraries.is_option(value):
             return True

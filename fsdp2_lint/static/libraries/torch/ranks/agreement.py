@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from astroid import nodes
 
-from .....vocab.declared import record
 from ....domain.values import AbstractObject, Obj, Value
 from ....interpreter.call import Call
 from ....interpreter.expressions.own_values import Own, began
 from ...interface import Machine
 
 AGREEING = frozenset({"all_reduce", "broadcast"})
-
-
-@record
-class Agreed:
-    """All ranks have the same in it."""
-
-
-def is_agreed(value: Value) -> bool:
-    return isinstance(value, Obj) and value.parent is None and value.atom.state(Agreed) is not None
 
 
 def agree(machine: Machine, call: Call, name: str) -> Value | None:
@@ -35,8 +25,7 @@ def agree(machine: Machine, call: Call, name: str) -> Value | None:
     if not given or len(given) < len(leaves):
         return None
     made = AbstractObject("unknown", origin=f"{name}()", site=machine.site(call.node))
-    made.operands, made.left_of, made.shared = tuple(given), (name, given[0]), True
-    made.know(Agreed())
+    made.operands, made.left_of, made.agreed = tuple(given), (name, given[0]), True
     for leaf in given:
         if leaf.parent is None:
             machine.store.exchange(leaf, made.root)
@@ -52,7 +41,7 @@ def filled(machine: Machine, call: Call, by: str) -> None:
     """Something else than a collective that makes the ranks agree may have written what it was given."""
     for value in call.all:
         for _, leaf in machine.alternatives(value):
-            if isinstance(leaf, Obj) and is_agreed(leaf):
+            if isinstance(leaf, Obj) and leaf.parent is None and leaf.atom.agreed:
                 doubt = f"whether all ranks have the same after {by} ({machine.moment(call.node).at}) is not known"
                 began(machine, written(machine, leaf, []).atom, Own(f"what {by} left in a tensor", doubt=doubt))
 

@@ -16,7 +16,7 @@ from ....interpreter.expressions import own_values
 from ....interpreter.expressions.own_values import Own
 from ...interface import Machine
 from ...tables import IN_PLACE, external, method_observer
-from .agreement import is_agreed, written
+from .agreement import written
 from .seeds import differs, generator_of
 
 CLOCKS = frozenset(
@@ -112,7 +112,7 @@ def _flag(machine: Machine, name: str) -> Obj:
 @method_observer
 def filled(machine: Machine, obj: Obj, name: str, call: Call) -> None:
     """``flag.fill_(stop)``: what a tensor holds from here on is made of what is written into it."""
-    if name in IN_PLACE and is_agreed(obj):
+    if name in IN_PLACE and obj.parent is None and obj.atom.agreed:
         _written_apart(machine, obj, call.all, same=name in _SAME)
     elif name in IN_PLACE and machine.owned:
         _written_in_place(machine, obj, call.all, whole=name in _WHOLE)
@@ -120,7 +120,7 @@ def filled(machine: Machine, obj: Obj, name: str, call: Call) -> None:
 
 def item_filled(machine: Machine, obj: Obj, value: Value, node: nodes.NodeNG) -> None:
     """``flag[0] = stop``."""
-    if is_agreed(obj):
+    if obj.parent is None and obj.atom.agreed:
         _written_apart(machine, obj, [value], same=True)
     elif machine.owned and isinstance(node, nodes.Subscript):
         _written_in_place(machine, obj, [value], whole=False)
