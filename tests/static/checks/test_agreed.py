@@ -124,3 +124,28 @@ def test_the_ranks_of_a_group_come_together(ranks: str, guard: str, upheld: bool
         f"group = dist.new_group({ranks})\nif {guard}:\n    dist.barrier(group=group)"
     )
     assert ("upheld" in verdict("FSDP801", body)) is upheld
+
+
+LENGTHS = {
+    "of a loader": ("len(loader)", "upheld"),
+    "of some epochs": ("3 * len(loader) // 2", "upheld"),
+    "by a setting": ("len(loader) * int(os.environ['EPOCHS'])", "upheld"),
+    "of the data": ("len(data)", "upheld"),
+    "of data that nobody saw": ("len(torch.load('data.pt'))", "unknown"),
+    "of batches of each rank's own size": ("len(DataLoader(data, batch_size=4 + dist.get_rank()))", "unknown"),
+    "of each rank's own rows": (
+        "len(DataLoader(TensorDataset(torch.ones(4 + dist.get_rank())), batch_size=2))",
+        "unknown",
+    ),
+    "by a sampler that was not followed": ("len(DataLoader(data, sampler=torch.load('sampler.pt')))", "unknown"),
+}
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_how_many_batches_there_are(name: str) -> None:
+    length, expected = LENGTHS[name]
+    program = TRAINING.replace("scheduler = ReduceLROnPlateau(optimizer)\n", "").replace(
+        "best = 1e9", f"warmup = torch.optim.lr_scheduler.LinearLR(optimizer, total_iters={length})"
+    )
+    found = analyse(script(program.replace("AFTER", "warmup.step()"), IMPORTS)).verdicts("FSDP617")
+    assert found == {expected}

@@ -18,6 +18,7 @@ from ...domain.values import Const, Ext, Obj
 from ...interpreter.expressions.own_values import own_of
 from ...libraries.torch.ranks.seeds import differs
 from ..launch.collectives import excluded_ranks
+from ..ranks.alike import same_on_all_ranks
 from ..ranks.own_choices import agreed, own_choice
 from ..shared.doubts import unproven
 from ..shared.objects import RELATED
@@ -241,7 +242,7 @@ class StaticHyperparameters(AtStep[events.HyperparameterGiven]):
             return yes(Place(chosen.what.when, f"each rank decides here by {chosen.what.words}"))
         if self.step.what.changes and (apart := self._changed_by_some()).possibly:
             return apart
-        if own is not None or computed is None and not isinstance(value, Const):
+        if own is not None or computed is None and not same_on_all_ranks(self.program, value):
             return unknown(why or "where it comes from was not followed")
         return unknown(chosen.why) if chosen.possibly else self.program.excluded("the number is the same on all ranks")
 

@@ -18,7 +18,15 @@ from .dealing import deals_by_rank
 from .seeds import differs
 
 _PROGRESS = ("tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm", "tqdm.notebook.tqdm", "rich.progress.track")
-_ARGUMENTS = {"dataset": 0, "shuffle": 2, "sampler": 3, "batch_sampler": 4, "collate_fn": 6}
+_ARGUMENTS = {
+    "dataset": 0,
+    "batch_size": 1,
+    "shuffle": 2,
+    "sampler": 3,
+    "batch_sampler": 4,
+    "collate_fn": 6,
+    "drop_last": 8,
+}
 
 
 @record
@@ -31,6 +39,7 @@ class Sampler:
     seed: Value
     made: Step[events.Sampler]
     by_rank: bool  # each rank surely has its own part
+    drop_last: Value
 
 
 @record
@@ -38,10 +47,12 @@ class Loader:
     """What makes batches of a data set, and how; NONE for what it is not given."""
 
     dataset: Value
+    batch_size: Value
     shuffle: Value
     sampler: Value
     batch_sampler: Value
     collate_fn: Value
+    drop_last: Value
     generator: Value
     open_why: str
     made: Step[events.Loader]
@@ -90,11 +101,11 @@ def sampler(machine: Machine, call: Call) -> Value:
     made = machine.libraries.call_other(call.name, call)
     if isinstance(made, Obj):
         shuffle = call.arg(3, "shuffle") or Const(not call.open_why or None)
-        places = ((1, "num_replicas"), (2, "rank"), (4, "seed"))
-        replicas, rank, seed = (call.arg(*place) or _left_out(call) for place in places)
+        places = ((1, "num_replicas"), (2, "rank"), (4, "seed"), (5, "drop_last"))
+        replicas, rank, seed, drop_last = (call.arg(*place) or _left_out(call) for place in places)
         by_rank = not call.open_why and replicas != Const(1) and (rank == NONE or isinstance(rank, Rank))
         step = machine.emit(events.Sampler(), call.node, made)
-        made.atom.know(Sampler(shuffle, replicas, rank, seed, step, by_rank))
+        made.atom.know(Sampler(shuffle, replicas, rank, seed, step, by_rank, drop_last))
     return made
 
 
