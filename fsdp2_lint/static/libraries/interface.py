@@ -43,6 +43,7 @@ class Torch(Libraries, Protocol):
     given_classes: set[ClassV]  # classes of the project that code that is not seen was given
     kept: list[Value]  # what code that is not seen was given to keep
     handed: dict[Obj, str]  # what code that was not followed got in its hands, and which code
+    others: set[str]  # packages that were called, beside Python's own, torch and numpy
     unfollowed: dict[tuple[str, nodes.NodeNG], None]  # each call that was not understood, in order
     adopted_at: dict[Obj, int]
     extended_at: dict[Obj, int]  # when a module was last stored in an object, whether that is one or not

@@ -59,6 +59,7 @@ class Membership(Asked):
         self.handed = {}
         self.given_classes = set()
         self.unfollowed = {}
+        self.others = set()
         self.adopted_at = {}
         self.extended_at = {}
         self.called_atoms: set[AbstractObject] = set()

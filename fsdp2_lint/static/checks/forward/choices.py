@@ -15,7 +15,8 @@ from ...domain.relations import Relation
 from ...domain.values import Obj, Rank, is_call, is_each
 from ...interpreter.expressions.own_values import Own, asked_for
 from ...libraries.torch.ranks.seeds import generator_of
-from ..ranks.own_choices import agreed, drawn_apart, out_of_loops, seeded_before
+from ..ranks.own_choices import agreed, out_of_loops
+from ..ranks.random_numbers import drawn_alike, drawn_apart, seeded_before
 from ..shared.conditions import objects_in
 from ..shared.program import OfStep, Program
 
@@ -59,6 +60,8 @@ class StaticChoice(OfStep[events.Called]):
         return False
 
     def _drawn(self, generator: str) -> Answer[Place]:
+        if drawn_alike(self.program, generator, self.step):
+            return self.program.excluded("all ranks draw the same numbers")
         if why := drawn_apart(self.program, generator, self.step):
             return unknown(why)
         seeded = "each rank seeds differently" if seeded_before(self.program, generator, self.step) else "nobody seeds"

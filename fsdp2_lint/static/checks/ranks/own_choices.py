@@ -16,27 +16,8 @@ from ...interpreter.expressions.own_values import Own, asked_for, is_on_the_way
 from ...libraries.torch.ranks.rank import alone
 from ..shared.conditions import objects_in
 from ..shared.program import Program
+from .random_numbers import asks_draws_alone, drawn_alike, drawn_apart
 from .unseen_data import undecided
-
-
-# -- random numbers: do the ranks draw the same?
-def drawn_apart(program: Program, generator: str, step: AnyStep) -> str:
-    """Empty if the ranks surely draw different numbers by then; else why they may draw the same."""
-    seeds = [each for each in program.trace.of(events.Seeded) if generator in each.what.generators]
-    before = [each for each in seeds if each.index < step.index]
-    if before and before[-1].what.differs and before[-1].precedes(step):
-        return ""
-    if before or seeds or generator == "torch":  # torch starts from the same seed in every process
-        return "whether the ranks draw the same random numbers is not known"
-    if who := next(iter((*program.machine.libraries.opaque, program.managed_by)), ""):
-        return f"{who} may seed the random numbers"
-    return ""
-
-
-def seeded_before(program: Program, generator: str, step: AnyStep) -> bool:
-    return any(
-        generator in each.what.generators and each.index < step.index for each in program.trace.of(events.Seeded)
-    )
 
 
 def own_choice(program: Program, step: AnyStep, *, alive: bool = False) -> Answer[Place]:
@@ -53,6 +34,8 @@ def own_choice(program: Program, step: AnyStep, *, alive: bool = False) -> Answe
     for at, formula, truth, atom, own in (*reversed([*_on_the_way(program, step)]), *out):
         if _either_way(program, step, formula, truth):
             doubt = doubt or "other ranks may make the same call elsewhere"
+        elif own.draw and asks_draws_alone(program, atom) and drawn_alike(program, own.draw, at):
+            continue
         elif why := agreed(program, own, at) or program.called_back(step):
             doubt = why
         else:

@@ -45,6 +45,12 @@ class Seeded(Counted):
     by_rank: bool  # it is written as a number of the rank
 
 
+class NumberDrawn(Event):
+    """Python's or numpy's own generator of random numbers goes on."""
+
+    generator: str
+
+
 class Sampler(Counted):
     """A distributed sampler, the step's subject, is made."""
 

@@ -8,12 +8,14 @@ from .....vocab.declared import record
 from .....vocab.finding import Moment
 from ....domain import events
 from ....domain.values import NONE, Const, Obj, Rank, Value
+from ....frontend.packages import is_of_python
 from ....interpreter.call import Call
 from ...interface import Machine
-from ...tables import external
+from ...tables import external, observer
 
 _MANY = 2**31 - 1  # no job has as many ranks
 _ALL = ("random", "numpy", "torch")
+_KNOWN = frozenset({"numpy", "torch"})
 _SEEDS = {
     "random.seed": ("random",),
     "numpy.random.seed": ("numpy",),
@@ -76,6 +78,18 @@ def seed(machine: Machine, call: Call) -> Value:
     differing = True if value is None else differs(machine, value)
     machine.emit(events.Seeded(generators=generators, differs=differing, by_rank=by_rank), call.node)
     return NONE
+
+
+@observer
+def drawn(machine: Machine, qname: str, call: Call) -> None:
+    """Python's or numpy's generator is used; what is neither theirs nor torch's may draw from any."""
+    package = qname.partition(".")[0]
+    if qname in _SEEDS or qname in _STATES:
+        return
+    if package == "random" or qname.startswith("numpy.random."):
+        machine.emit(events.NumberDrawn(generator=package), call.node)
+    elif package not in _KNOWN and not is_of_python(qname):
+        machine.libraries.others.add(package)
 
 
 @external("builtins.hash")
