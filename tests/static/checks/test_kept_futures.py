@@ -45,6 +45,12 @@ def saver(wait: str, save: str, more: str = "") -> str:
     )
 
 
+GENERATOR = """
+
+def batches():
+    for number in range(9):
+        yield torch.ones(2, 8, dtype=torch.long)
+"""
 SAVE = 'self.pending = dcp.async_save(model.state_dict(), checkpoint_id="x", process_group=self.group)'
 
 
@@ -65,6 +71,11 @@ def verdicts(kept_by: str, loop: str) -> set[str]:
             LOOP.format(save="saver.save(model)", end="saver.wait()"),
             "upheld",
         ),
+        (
+            saver(WAIT, f"self.wait()\n{SAVE}", GENERATOR),
+            LOOP.replace('torch.load("batches")', "batches()").format(save="saver.save(model)", end="saver.wait()"),
+            "upheld",
+        ),
         # The next save comes first.
         (saver(WAIT, SAVE), LOOP.format(save="saver.save(model)", end="saver.wait()"), "violated"),
         (saver(WAIT, SAVE), "saver.save(model)\nsaver.save(model)\nsaver.wait()", "violated"),
@@ -80,6 +91,11 @@ def verdicts(kept_by: str, loop: str) -> set[str]:
         (
             saver("if self.pending is not None and not self.pending.done():\n    self.pending.result()", SAVE),
             LOOP.format(save="saver.wait(); saver.save(model)", end="saver.wait()"),
+            "unknown",
+        ),
+        (
+            saver(WAIT, SAVE, "\n    def ready(self):\n        return self.pending is None or self.pending.done()\n"),
+            LOOP.format(save="if saver.ready(): saver.save(model)", end="saver.wait()"),
             "unknown",
         ),
         # Code that is not seen may wait for it.

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from astroid import nodes
+
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import Step
-from ...domain.values import NONE, Const, Obj
+from ...domain.values import NONE, ClassV, Const, Obj
+from ...frontend.names import names_in
 from ...libraries.torch.checkpoints.async_saves import AWAITED, DROPPED, KEPT, OVERTAKEN
 from ...libraries.torch.launch.device import device_kind
-from ..shared.program import AtStep
+from ..shared.program import AtStep, Program
 
 _Kept: TypeAlias = Step[events.FutureKept]
 _FOLLOWED = "its future was followed to where it is waited for"
@@ -65,11 +68,20 @@ class StaticAsyncSave(AtStep[events.AsyncSave]):
             waits += same_round
         if in_time:
             return self.program.excluded(_FOLLOWED)
-        if waits or before.what.perhaps_awaited:
+        if waits or self._asked_for(before.what):
             return unknown("whether its future is always waited for before the next save is not known")
         if why := self.program.escaped(before.what.owner):
             return unknown(why)
         return yes(Place(self.step.when if before.what.loop is not None else after.when))
+
+    def _asked_for(self, earlier: events.FutureKept) -> bool:
+        """May a later round come to what waits, though the first one does not: by a name in the loop, or elsewhere?"""
+        if earlier.loop is None:
+            return False
+        own = {method for cls in _classes(self.program, earlier.owner) for method in cls.node.body}
+        functions = (each for each in self.program.machine.reached if isinstance(each, nodes.FunctionDef))
+        elsewhere = (each for each in functions if each not in own and each is not earlier.loop.scope())
+        return any(earlier.asked_by & names_in(each) for each in (earlier.loop, *elsewhere))
 
     def _waits(self, future: Obj) -> list[Step[events.SaveAwaited]]:
         return [step for step in self.program.trace.of(events.SaveAwaited) if step.what.future is future]
@@ -98,3 +110,8 @@ class StaticAsyncSave(AtStep[events.AsyncSave]):
             ):
                 return yes(Place(step.when, "the training goes on here"))
         return self.program.nowhere(events.Called, events.Backward)
+
+
+def _classes(program: Program, owner: Obj) -> list[ClassV]:
+    cls = program.machine.class_of(owner)
+    return [base for base in program.machine.mro(cls) if isinstance(base, ClassV)] if cls is not None else []

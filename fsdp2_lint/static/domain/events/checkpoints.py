@@ -41,7 +41,7 @@ class FutureKept(Counted):
     owner: Obj
     name: str
     loop: nodes.NodeNG | None = None  # of whose earlier rounds it stands for all saves; None: it is one that was seen
-    perhaps_awaited: bool = False  # such a round may come to what waits for it, though the first one does not
+    asked_by: frozenset[str] = frozenset()  # the names by which code comes to what may wait for it
 
 
 class SaveAwaited(Counted, InLoops):

@@ -7,22 +7,31 @@ the attribute holds, from the beginning of a loop on, either what it held before
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from astroid import nodes
 
+from .....vocab.declared import record
 from ....domain import events
 from ....domain.choices import choose
-from ....domain.path_conditions import TRUE
+from ....domain.path_conditions import TRUE, PathCondition
 from ....domain.values import AbstractObject, ClassV, Obj, Value
+from ....frontend.names import names_in
 from ....interpreter.call import Call
+from ....interpreter.syntax import loops_around
 from ...interface import Machine
 from ...tables import method_observer
 from .async_saves import SAVING, WAITS
 
-_IN_BACKGROUND = r"\basync_save\b"
+
+@record
+class OfEarlierRounds:
+    """It stands for the saves of earlier rounds of a loop."""
+
+    loop: nodes.NodeNG
 
 
-def is_future(value: Value) -> bool:
+def is_future(value: Value) -> TypeGuard[Obj]:
     return isinstance(value, Obj) and value.atom.origin == SAVING
 
 
@@ -36,54 +45,68 @@ def waited(machine: Machine, obj: Obj, name: str, call: Call) -> None:
 def kept(machine: Machine, owner: Obj, name: str, value: Value, node: nodes.NodeNG) -> None:
     """An attribute is set."""
     for path, leaf in machine.alternatives(value):
-        if isinstance(leaf, Obj) and is_future(leaf) and leaf.parent is None:
-            with machine.on_path(machine.guard.join(path) or machine.guard):
-                machine.emit(events.FutureKept(future=leaf, owner=owner, name=name), node)
+        if is_future(leaf) and leaf.parent is None:
+            _emit(machine, path, events.FutureKept(future=leaf, owner=owner, name=name), node)
 
 
 def loop_begins(machine: Machine, node: nodes.NodeNG) -> None:
     """What attributes hold from here on, which the saves of earlier rounds are kept in."""
-    if not machine.project.anywhere(_IN_BACKGROUND):
+    if not machine.project.mentions("async_save"):
         return
-    mentioned = machine.project.relevance.mentioned(machine.frame.module, node)
-    for owner, name, waiting in list(_waited_for(machine)):
-        before = machine.store.get((owner, name))
-        if before is None or any(is_future(leaf) for _, leaf in machine.alternatives(before)):
-            continue
-        number, earlier = machine.fresh(), AbstractObject("external", origin=SAVING, site=machine.site(node)).root
-        is_there = TRUE.add(("is", ("alt", number), 0)) or TRUE
-        is_not = TRUE.add(("is", ("alt", number), 1)) or TRUE
-        machine.store.put((owner, name), choose([(is_there, earlier), (is_not, before)]))
-        perhaps = mentioned is None or bool(mentioned & waiting) or any(each.startswith("__") for each in waiting)
-        with machine.on_path(machine.guard.join(is_there) or machine.guard):
-            kept = events.FutureKept(future=earlier, owner=owner, name=name, loop=node, perhaps_awaited=perhaps)
-            machine.emit(kept, node)
+    around = loops_around([*(call for _, call in machine.calls), node])
+    for owner, name, asking in list(_waited_for(machine)):
+        before: Value = machine.store.get((owner, name))
+        futures = [(path, each) for path, each in machine.alternatives(before) if is_future(each)]
+        of = futures[0][1].atom.state(OfEarlierRounds) if len(futures) == 1 else None
+        if futures and (of is None or of.loop in around):
+            continue  # one that was seen, or the loop runs inside the other one
+        earlier = AbstractObject("external", origin=SAVING, site=machine.site(node))
+        earlier.know(OfEarlierRounds(node))
+        if futures:
+            path, last = futures[0]
+            machine.store.exchange(last, earlier.root)
+        else:
+            key = ("alt", machine.fresh())
+            path, none = (TRUE.add(("is", key, arm)) or TRUE for arm in range(2))
+            machine.store.put((owner, name), choose([(path, earlier.root), (none, before)]))
+        held = events.FutureKept(future=earlier.root, owner=owner, name=name, loop=node, asked_by=asking)
+        _emit(machine, path, held, node)
+
+
+def _emit(machine: Machine, path: PathCondition, what: events.FutureKept, node: nodes.NodeNG) -> None:
+    with machine.on_path(machine.guard.join(path) or machine.guard):
+        machine.emit(what, node)
 
 
 def _waited_for(machine: Machine) -> Iterator[tuple[Obj, str, frozenset[str]]]:
-    """Attributes whose class waits for what they hold, and the methods that do."""
-    for owner, fields in machine.store.fields.items():
+    """Attributes whose class waits for what they hold, and by which names its methods come to that."""
+    for owner in machine.store.fields:
         cls = machine.class_of(owner)
-        if cls is None:
-            continue
-        for base in machine.mro(cls):
-            for name, waiting in _waiting_methods(base).items() if isinstance(base, ClassV) else ():
-                if name in fields:
-                    yield owner, name, waiting
+        bases = [base for base in machine.mro(cls) if isinstance(base, ClassV)] if cls is not None else []
+        names = dict.fromkeys(name for base in bases for name in _waiting(base))
+        for name in names:
+            if machine.store.get((owner, name)) is not None:
+                yield owner, name, _asking(bases, name)
 
 
-def _waiting_methods(cls: ClassV) -> dict[str, frozenset[str]]:
-    """By the attribute that they wait for: ``self.pending.result()``."""
-    known: dict[str, frozenset[str]] | None = getattr(cls.node, "fsdp2_waiting", None)
-    if known is not None:
-        return known
-    found: dict[str, set[str]] = {}
-    for function in cls.node.body:
-        if isinstance(function, nodes.FunctionDef) and function.args.args:
-            own = function.args.args[0].name
-            for each in function.nodes_of_class(nodes.Attribute):
-                held = each.expr
-                if each.attrname in WAITS and isinstance(held, nodes.Attribute) and held.expr.as_string() == own:
-                    found.setdefault(held.attrname, set()).add(function.name)
-    waiting = cls.node.fsdp2_waiting = {name: frozenset(names) for name, names in found.items()}
-    return waiting
+def _waiting(cls: ClassV) -> dict[str, None]:
+    """Attributes for whose futures its methods wait: ``self.pending.result()``."""
+    known: dict[str, None] | None = getattr(cls.node, "fsdp2_waiting", None)
+    if known is None:
+        reads = (each for function in _methods(cls) for each in function.nodes_of_class(nodes.Attribute))
+        held = (each.expr for each in reads if each.attrname in WAITS and isinstance(each.expr, nodes.Attribute))
+        known = cls.node.fsdp2_waiting = dict.fromkeys(each.attrname for each in held)
+    return known
+
+
+def _asking(bases: list[ClassV], name: str) -> frozenset[str]:
+    """The attribute, and the methods that do more with it than to set it, or that call such a one."""
+    methods = [method for cls in bases for method in _methods(cls)]
+    found: set[str] = {name}
+    while more := {each.name for each in methods if names_in(each) & found} - found - {"__init__"}:
+        found |= more
+    return frozenset(found)
+
+
+def _methods(cls: ClassV) -> list[nodes.FunctionDef]:
+    return [each for each in cls.node.body if isinstance(each, nodes.FunctionDef)]
