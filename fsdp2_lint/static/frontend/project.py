@@ -17,6 +17,7 @@ from ...errors import INTERNAL, CostsOnly, debugging, in_words
 from ...files.digests import UNREAD, digest
 from ...vocab.target import Version
 from .facts import SEED, Facts, facts_of
+from .leading import ANY, leading_to
 from .lookup import Lookup, Surroundings, all_loaded, all_loading, loading
 from .module import Module, Unreadable, bind, parse, read, rebuild
 from .pins import PINS
@@ -60,6 +61,7 @@ class Project(Lookup):
             "sharding_methods": lambda name: self.sharding_methods.get(name, []),
             "in_turn": lambda name: name in self.called_in_turn,
             "reaching": self._reaching_in,
+            "leading": self._leading_to,
             "loaders": lambda path: [*filter(self.checked, loading(path, self.imported_by))],
             "naming": lambda about: self._importers(*about.split("\0")),
             "deriving": self._importers,
@@ -165,6 +167,15 @@ class Project(Lookup):
         """Is there a match for a regular expression in the files that are checked?"""
         found: bool = self._ask("anywhere", pattern)
         return found
+
+    def leads_to(self, names: frozenset[str], name: str) -> bool:
+        """May code that says these names come to another one, in the files that are checked?"""
+        found: list[str] = self._ask("leading", name)
+        return ANY in found or not names.isdisjoint(found)
+
+    def _leading_to(self, name: str) -> list[str]:
+        with self._aside():
+            return leading_to(filter(None, map(self.facts, self.files)), name)
 
     def is_relevant(self, path: str) -> bool:
         """Can sharding code be reached from this file by imports?"""

@@ -76,9 +76,30 @@ def verdicts(kept_by: str, loop: str) -> set[str]:
             LOOP.replace('torch.load("batches")', "batches()").format(save="saver.save(model)", end="saver.wait()"),
             "upheld",
         ),
+        (
+            saver(
+                "if self.pending is None:\n    return\nself.pending.result()\nself.pending = None",
+                f"self.wait()\n{SAVE}",
+            ),
+            LOOP.format(save="saver.save(model)", end="saver.wait()"),
+            "upheld",
+        ),
         # The next save comes first.
         (saver(WAIT, SAVE), LOOP.format(save="saver.save(model)", end="saver.wait()"), "violated"),
         (saver(WAIT, SAVE), "saver.save(model)\nsaver.save(model)\nsaver.wait()", "violated"),
+        (
+            saver(
+                "if self.pending is not None and self.pending.done():\n    self.pending.result()",
+                f"self.wait()\n{SAVE}",
+            ),
+            LOOP.format(save="saver.save(model)", end="saver.pending.result()"),
+            "violated",
+        ),
+        (
+            saver("if self.pending is None or not self.pending.done():\n    return\nself.pending.result()", SAVE),
+            LOOP.format(save="saver.wait(); saver.save(model)", end="saver.wait()"),
+            "violated",
+        ),
         # Nobody waits for the last one, or only on a condition that is not known.
         (saver(WAIT, f"self.wait()\n{SAVE}"), LOOP.format(save="saver.save(model)", end=""), "unknown"),
         (
@@ -96,6 +117,11 @@ def verdicts(kept_by: str, loop: str) -> set[str]:
         (
             saver(WAIT, SAVE, "\n    def ready(self):\n        return self.pending is None or self.pending.done()\n"),
             LOOP.format(save="if saver.ready(): saver.save(model)", end="saver.wait()"),
+            "unknown",
+        ),
+        (
+            saver("for part in os.listdir():\n    if part: return\nself.pending.result()", f"self.wait()\n{SAVE}"),
+            LOOP.format(save="saver.save(model)", end="saver.wait()"),
             "unknown",
         ),
         # Code that is not seen may wait for it.

@@ -11,7 +11,9 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import Step
-from ...domain.values import NONE, ClassV, Const, Obj
+from ...domain.formulas import Formula, atoms, is_fork
+from ...domain.path_conditions import PathCondition
+from ...domain.values import NONE, ClassV, Const, Obj, is_call
 from ...frontend.names import names_in
 from ...libraries.torch.checkpoints.async_saves import AWAITED, DROPPED, KEPT, OVERTAKEN
 from ...libraries.torch.launch.device import device_kind
@@ -27,7 +29,7 @@ class StaticAsyncSave(AtStep[events.AsyncSave]):
             return yes(Place(self.step.when, "nothing keeps the future that it returns"))
         if self.step.what.fate != KEPT:
             return self.program.excluded(_FOLLOWED)
-        if any(self.step.guard.implies(wait.guard) for wait in self._waits(self.step.what.future)):
+        if any(_leads_to(self.step.guard, wait) for wait in self._waits(self.step.what.future)):
             return self.program.excluded(_FOLLOWED)
         return unknown("what becomes of the future was not followed")
 
@@ -61,14 +63,15 @@ class StaticAsyncSave(AtStep[events.AsyncSave]):
         """Does the later one of two saves start before somebody waited for the earlier one?"""
         path = before.guard.join(after.guard)
         waits = [wait for wait in self._waits(before.what.future) if before.index < wait.index < after.index]
-        in_time = any(path is not None and path.implies(wait.guard) for wait in waits)
+        in_time = any(path is not None and _leads_to(path, wait) for wait in waits)
         if before.what.loop is not None:
             same_round = [wait for wait in self._waits(self.step.what.future) if before.what.loop in wait.loops]
-            in_time = in_time or any(self.step.guard.implies(wait.guard) for wait in same_round)
+            in_time = in_time or any(_leads_to(self.step.guard, wait) for wait in same_round)
             waits += same_round
         if in_time:
             return self.program.excluded(_FOLLOWED)
-        if waits or self._asked_for(before.what):
+        only_if_done = bool(waits) and all(path is not None and _asks_whether_done(path, wait) for wait in waits)
+        if not only_if_done and (waits or self._asked_for(before.what)):
             return unknown("whether its future is always waited for before the next save is not known")
         if why := self.program.escaped(before.what.owner):
             return unknown(why)
@@ -115,3 +118,29 @@ class StaticAsyncSave(AtStep[events.AsyncSave]):
 def _classes(program: Program, owner: Obj) -> list[ClassV]:
     cls = program.machine.class_of(owner)
     return [base for base in program.machine.mro(cls) if isinstance(base, ClassV)] if cls is not None else []
+
+
+def _undecided(path: PathCondition, wait: Step[events.SaveAwaited]) -> list[Formula]:
+    """What a path does not say of the conditions of a wait. Ways out that those tell of as well are no question."""
+    asked = (formula for formula, truth in wait.guard.literals if path.decide(formula) is not truth)
+    return [formula for formula in asked if not (is_fork(formula) and wait.what.in_words)]
+
+
+def _leads_to(path: PathCondition, wait: Step[events.SaveAwaited]) -> bool:
+    return not _undecided(path, wait)
+
+
+def _asks_whether_done(path: PathCondition, wait: Step[events.SaveAwaited]) -> bool:
+    """Does it depend on nothing but ``future.done()`` whether it is waited for, and only if it is done?"""
+    asked = {atom for formula in _undecided(path, wait) for atom in atoms(formula) if path.decide(atom) is None}
+    slow: PathCondition | None = path
+    for atom in asked:
+        if slow is None or not _is_done(atom, wait.what.future):
+            return False
+        slow = slow.add(atom, False)
+    return bool(asked) and slow is not None and not slow.compatible(wait.guard)
+
+
+def _is_done(atom: Formula, future: Obj) -> bool:
+    asked = atom[1] if atom[0] == "truth" else None
+    return isinstance(asked, Obj) and asked.parent is future and is_call(asked.item) and asked.item[1] == "done"

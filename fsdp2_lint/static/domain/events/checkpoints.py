@@ -49,6 +49,7 @@ class SaveAwaited(Counted, InLoops):
 
     words: ClassVar[str] = "wait for a save"
     future: Obj
+    in_words: bool  # its path says on which conditions the methods on the way have returned before
 
 
 class Loaded(Counted, AsksRanks):

@@ -15,13 +15,15 @@ from .....vocab.declared import record
 from ....domain import events
 from ....domain.choices import choose
 from ....domain.path_conditions import TRUE, PathCondition
-from ....domain.values import AbstractObject, ClassV, Obj, Value
+from ....domain.values import NONE, AbstractObject, ClassV, Obj, Value
 from ....frontend.names import names_in
 from ....interpreter.call import Call
 from ....interpreter.syntax import loops_around
 from ...interface import Machine
 from ...tables import method_observer
 from .async_saves import SAVING, WAITS
+
+_SAVES = "async_save"
 
 
 @record
@@ -39,7 +41,15 @@ def is_future(value: Value) -> TypeGuard[Obj]:
 def waited(machine: Machine, obj: Obj, name: str, call: Call) -> None:
     """``future.result()``, or ``response.upload_completion.result()``."""
     if is_future(obj) and name in WAITS:
-        machine.emit(events.SaveAwaited(future=obj.atom.root), call.node)
+        machine.emit(events.SaveAwaited(future=obj.atom.root, in_words=not _leaves_loops(machine)), call.node)
+
+
+def _leaves_loops(machine: Machine) -> bool:
+    """May a loop of the methods that run be left by a ``return``, on a condition of which the path keeps nothing?"""
+    functions = [frame.func for frame in machine.frames if frame.func is not None]
+    own = [each.node for each in functions if each.owner == functions[-1].owner]
+    loops = (loop for node in own for loop in node.nodes_of_class((nodes.For, nodes.While)))
+    return any(next(loop.nodes_of_class(nodes.Return), None) is not None for loop in loops)
 
 
 def kept(machine: Machine, owner: Obj, name: str, value: Value, node: nodes.NodeNG) -> None:
@@ -51,15 +61,20 @@ def kept(machine: Machine, owner: Obj, name: str, value: Value, node: nodes.Node
 
 def loop_begins(machine: Machine, node: nodes.NodeNG) -> None:
     """What attributes hold from here on, which the saves of earlier rounds are kept in."""
-    if not machine.project.mentions("async_save"):
+    if not machine.project.mentions(_SAVES) or not machine.project.leads_to(names_in(node), _SAVES):
         return
     around = loops_around([*(call for _, call in machine.calls), node])
     for owner, name, asking in list(_waited_for(machine)):
         before: Value = machine.store.get((owner, name))
-        futures = [(path, each) for path, each in machine.alternatives(before) if is_future(each)]
+        held = machine.alternatives(before)
+        futures = [(path, each) for path, each in held if is_future(each)]
         of = futures[0][1].atom.state(OfEarlierRounds) if len(futures) == 1 else None
-        if futures and (of is None or of.loop in around):
-            continue  # one that was seen, or the loop runs inside the other one
+        if (
+            futures
+            and (of is None or of.loop in around)
+            or any(each != NONE for _, each in held if not is_future(each))
+        ):
+            continue  # one that was seen, the loop runs inside the other one, or something else is kept there
         earlier = AbstractObject("external", origin=SAVING, site=machine.site(node))
         earlier.know(OfEarlierRounds(node))
         if futures:
@@ -69,8 +84,8 @@ def loop_begins(machine: Machine, node: nodes.NodeNG) -> None:
             key = ("alt", machine.fresh())
             path, none = (TRUE.add(("is", key, arm)) or TRUE for arm in range(2))
             machine.store.put((owner, name), choose([(path, earlier.root), (none, before)]))
-        held = events.FutureKept(future=earlier.root, owner=owner, name=name, loop=node, asked_by=asking)
-        _emit(machine, path, held, node)
+        what = events.FutureKept(future=earlier.root, owner=owner, name=name, loop=node, asked_by=asking)
+        _emit(machine, path, what, node)
 
 
 def _emit(machine: Machine, path: PathCondition, what: events.FutureKept, node: nodes.NodeNG) -> None:
