@@ -38,11 +38,11 @@ REASONS = {COMPUTED, PLACES, QNAMES, METHODS, PYTHON, PYTEST, PATHS, WORDS, VALU
 
 ALLOWED = {
     "domain/events/base.py::Event.__init_subclass__": WORDS,
-    "libraries/torch/checkpoints/kept_futures.py::loop_begins": UNKNOWN,
     "libraries/torch/ranks/seeds.py::drawn": QNAMES,
     "domain/spellings.py::spelled": VALUES,
     "frontend/definitions.py::mentions_seed": FILES,
     "frontend/joining.py::joins": FILES,
+    "frontend/leading.py::_called": PYTHON,
     "frontend/callers.py::_fits": COMPUTED,
     "harness.py::_methods": PYTHON,
     "cache/stamp.py::_record": OWN,

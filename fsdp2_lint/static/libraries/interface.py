@@ -33,6 +33,14 @@ class Blank:
     seeded_by_rank: bool = False  # by the last seed that was set
 
 
+@dataclass(slots=True)
+class Waiting:
+    """Attributes whose class waits for what they hold, and by which names; of so many objects: see ``kept_futures``."""
+
+    found: list[tuple[Obj, str, frozenset[str]]] = field(default_factory=list)
+    looked_at: int = 0
+
+
 class Torch(Libraries, Protocol):
     sharded_atoms: set[AbstractObject]
     cast_tensors: set[Obj]
@@ -49,6 +57,7 @@ class Torch(Libraries, Protocol):
     extended_at: dict[Obj, int]  # when a module was last stored in an object, whether that is one or not
     addresses: dict[Obj, Address]
     blank: Blank
+    waiting: Waiting
     machine: Machine
 
     def address(self, obj: Obj) -> Address:

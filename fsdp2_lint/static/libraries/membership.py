@@ -15,7 +15,7 @@ from ..interpreter.call import Call
 from ..interpreter.expressions.numbers import is_number
 from .asked import Asked
 from .frameworks import framework_of
-from .interface import Blank, Machine
+from .interface import Blank, Machine, Waiting
 from .python import attempts, records
 from .torch.checkpoints import kept_futures
 from .torch.initialisation import blank, slices
@@ -67,6 +67,7 @@ class Membership(Asked):
         self.answers = {}
         self.addressed_with = 0  # how many modules had a parent when these were found
         self.blank = Blank()
+        self.waiting = Waiting()
 
     def address(self, obj: Obj) -> Address:
         if self.addressed_with != len(self.machine.parents):  # parts are only ever added

@@ -7,6 +7,7 @@ the attribute holds, from the beginning of a loop on, either what it held before
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TypeGuard
 
 from astroid import nodes
@@ -95,13 +96,14 @@ def _emit(machine: Machine, path: PathCondition, what: events.FutureKept, node: 
 
 def _waited_for(machine: Machine) -> Iterator[tuple[Obj, str, frozenset[str]]]:
     """Attributes whose class waits for what they hold, and by which names its methods come to that."""
-    for owner in machine.store.fields:
+    known, objects = machine.libraries.waiting, machine.store.fields
+    for owner in islice(objects, known.looked_at, None):  # loops are many, and so are objects
         cls = machine.class_of(owner)
         bases = [base for base in machine.mro(cls) if isinstance(base, ClassV)] if cls is not None else []
         names = dict.fromkeys(name for base in bases for name in _waiting(base))
-        for name in names:
-            if machine.store.get((owner, name)) is not None:
-                yield owner, name, _asking(bases, name)
+        known.found += ((owner, name, _asking(bases, name)) for name in names)
+    known.looked_at = len(objects)
+    return (each for each in known.found if machine.store.get(each[:2]) is not None)
 
 
 def _waiting(cls: ClassV) -> dict[str, None]:
