@@ -149,3 +149,34 @@ def test_how_many_batches_there_are(name: str) -> None:
     )
     found = analyse(script(program.replace("AFTER", "warmup.step()"), IMPORTS)).verdicts("FSDP617")
     assert found == {expected}
+
+
+EARLY_STOPPING = """
+
+class Control:
+    stop: bool = False
+
+
+class EarlyStopping:
+    def __init__(self, patience):
+        self.patience, self.best, self.strikes = patience, float("inf"), 0
+
+    def look(self, control, loss):
+        if loss < self.best:
+            self.best, self.strikes = loss, 0
+            return
+        self.strikes += 1
+        if self.strikes >= self.patience:
+            control.stop = True
+
+
+control, stopping = Control(), EarlyStopping(3)
+"""
+
+
+@pytest.mark.parametrize(("value", "expected"), [("loss.item()", "violated"), ("evaluate(model, loader)", "upheld")])
+def test_a_flag_that_is_set_behind_an_early_return(value: str, expected: str) -> None:
+    """It says what was asked before that return, too."""
+    body = f"stopping.look(control, {value})\n    if control.stop:\n        break"
+    text = script(TRAINING.replace("AFTER", body), IMPORTS.replace("REDUCE", REDUCE) + EARLY_STOPPING)
+    assert analyse(text).verdicts("FSDP801") == {expected}

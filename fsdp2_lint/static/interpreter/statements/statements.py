@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
 from ...budget import BUDGET
-from ...domain.choices import unmarked
+from ...domain.choices import options, unmarked
 from ...domain.formulas import Formula, atoms, both, either, is_fork, negate
 from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.sides import merged, two_sides
-from ...domain.values import NONE, AbstractObject, Ext, Value, unknown
+from ...domain.store import Entries, Items
+from ...domain.values import NONE, AbstractObject, Const, Ext, Obj, Value, unknown
 from ..calls import class_tables
 from ..frames import BREAK, CONTINUE, FALL, RAISE, RETURN, Diverges, Frame, Handled
 from ..machine import L
@@ -28,16 +29,37 @@ class Statements(Targets[L]):
     def exec_block(self, body: list[nodes.NodeNG]) -> int:
         """Run statements in order; which ways out there are, as a mask."""
         ways = 0
+        behind: list[tuple[int, int, PathCondition, PathCondition]] = []  # returns that some paths took
         for node in body:
             self.tick()
+            start = self.guard
             try:
                 flow = self.exec(node)
             except Diverges:
                 flow = RAISE
             ways |= flow & ~FALL
             if not flow & FALL:
-                return ways
-        return ways | FALL
+                break
+            if flow & RETURN and self.guard is not start:
+                behind.append((self.store.mark(), AbstractObject.made, start, self.guard))
+        else:
+            ways |= FALL
+        for mark, born, start, went_on in reversed(behind):
+            self.set_behind(mark, born, self.relative(went_on, start))
+        return ways
+
+    def set_behind(self, mark: int, born: int, path: PathCondition) -> None:
+        """Flags that are set behind an early return, on ``path``, are as before where the function had returned."""
+        asked = both([part if truth else negate(part) for part, truth in path.literals if not is_fork(part)])
+        went_on, returned = TRUE.add(asked), TRUE.add(asked, False)
+        if not path.literals or went_on is None or returned is None or asked is True:
+            return
+        written = self.store.undo(mark, self.frame.id)
+        flags = {key: held for key, held in written.items() if _is_flag(key, held)}
+        for key, held in written.items():
+            if key not in flags:
+                self.store.put(key, held, local=isinstance(key, tuple) and isinstance(key[0], int))
+        self.store.join([(went_on, flags), (returned, {})], lambda key: self.derive(key, born))
 
     def exec(self, node: nodes.NodeNG) -> int:
         method = getattr(self, f"exec_{type(node).__name__}", None)
@@ -304,3 +326,10 @@ class Statements(Targets[L]):
                 value = self.import_name(self.frame.module, node, name)
                 self.bind_local(alias or name, value)
         return FALL
+
+
+def _is_flag(key: Any, held: Value | Items | Entries) -> bool:
+    """Is it an attribute that holds one of some constants?"""
+    if not isinstance(key, tuple) or not isinstance(key[0], Obj) or isinstance(held, (Items, Entries)):
+        return False
+    return all(isinstance(leaf, Const) for _, leaf in options(held))
