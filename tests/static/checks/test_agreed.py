@@ -180,3 +180,18 @@ def test_a_flag_that_is_set_behind_an_early_return(value: str, expected: str) ->
     body = f"stopping.look(control, {value})\n    if control.stop:\n        break"
     text = script(TRAINING.replace("AFTER", body), IMPORTS.replace("REDUCE", REDUCE) + EARLY_STOPPING)
     assert analyse(text).verdicts("FSDP801") == {expected}
+
+
+WAYS_OUT = {
+    "another round": "continue",
+    "the end of the loop": "break",
+}
+
+
+@pytest.mark.parametrize("way", WAYS_OUT)
+def test_a_flag_that_is_set_behind_an_early_way_out_of_a_round(way: str) -> None:
+    """Perhaps it is never set: what comes behind a test of it is reached."""
+    after = f"if torch.isfinite(loss):\n        {WAYS_OUT[way]}\n    bad = True\nif bad:\n    sys.exit()\n"
+    body = TRAINING.replace("for x, y", "bad = False\nfor x, y").replace("AFTER", after)
+    found = analyse(script(f"{body}torch.save(model.state_dict(), 'last')\n", "import sys\n" + IMPORTS))
+    assert "FSDP701" in found.codes

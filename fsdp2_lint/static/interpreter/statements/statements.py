@@ -29,7 +29,7 @@ class Statements(Targets[L]):
     def exec_block(self, body: list[nodes.NodeNG]) -> int:
         """Run statements in order; which ways out there are, as a mask."""
         ways = 0
-        behind: list[tuple[int, int, PathCondition, PathCondition]] = []  # returns that some paths took
+        behind: list[tuple[int, int, PathCondition, PathCondition]] = []  # ways out that some paths took
         for node in body:
             self.tick()
             start = self.guard
@@ -40,7 +40,7 @@ class Statements(Targets[L]):
             ways |= flow & ~FALL
             if not flow & FALL:
                 break
-            if flow & RETURN and self.guard is not start:
+            if flow & (RETURN | BREAK | CONTINUE) and self.guard is not start:
                 behind.append((self.store.mark(), AbstractObject.made, start, self.guard))
         else:
             ways |= FALL
@@ -49,17 +49,17 @@ class Statements(Targets[L]):
         return ways
 
     def set_behind(self, mark: int, born: int, path: PathCondition) -> None:
-        """Flags that are set behind an early return, on ``path``, are as before where the function had returned."""
+        """Flags that are set behind an early way out, on ``path``, are as before where that was taken."""
         asked = both([part if truth else negate(part) for part, truth in path.literals if not is_fork(part)])
-        went_on, returned = TRUE.add(asked), TRUE.add(asked, False)
-        if not path.literals or went_on is None or returned is None or asked is True:
+        went_on, left = TRUE.add(asked), TRUE.add(asked, False)
+        if not path.literals or went_on is None or left is None or asked is True:
             return
         written = self.store.undo(mark, self.frame.id)
-        flags = {key: held for key, held in written.items() if _is_flag(key, held)}
+        flags = {key: held for key, held in written.items() if _is_flag(key, held, self.frame.id)}
         for key, held in written.items():
             if key not in flags:
                 self.store.put(key, held, local=isinstance(key, tuple) and isinstance(key[0], int))
-        self.store.join([(went_on, flags), (returned, {})], lambda key: self.derive(key, born))
+        self.store.join([(went_on, flags), (left, {})], lambda key: self.derive(key, born))
 
     def exec(self, node: nodes.NodeNG) -> int:
         method = getattr(self, f"exec_{type(node).__name__}", None)
@@ -328,8 +328,9 @@ class Statements(Targets[L]):
         return FALL
 
 
-def _is_flag(key: Any, held: Value | Items | Entries) -> bool:
-    """Is it an attribute that holds one of some constants?"""
-    if not isinstance(key, tuple) or not isinstance(key[0], Obj) or isinstance(held, (Items, Entries)):
+def _is_flag(key: Any, held: Value | Items | Entries, frame: int) -> bool:
+    """Is it an attribute, or a variable of this activation, that holds one of some constants?"""
+    if not isinstance(key, tuple) or isinstance(held, (Items, Entries)):
         return False
-    return all(isinstance(leaf, Const) for _, leaf in options(held))
+    lasts = isinstance(key[0], Obj) or key[0] == frame
+    return lasts and all(isinstance(leaf, Const) for _, leaf in options(held))
