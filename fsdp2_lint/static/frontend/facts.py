@@ -77,6 +77,15 @@ class Facts:
         """What is mentioned where the file is imported: by its own statements and above its definitions."""
         return self.functions[-1].mentions.all()
 
+    @property
+    def at_import(self) -> frozenset[str]:
+        """Likewise, with what the functions mention that it calls by name meanwhile."""
+        found, pending = self.at_once, list(self.functions[:-1])
+        while called := [each for each in pending if not each.owner and each.name in found]:
+            pending = [each for each in pending if each not in called]
+            found = found.union(*(each.mentions.all() for each in called))
+        return found
+
     def asks_for(self, name: str) -> bool:
         """Does its code ask any object but its own for an attribute of this name?"""
         return any(name in each.mentions.others for each in self.functions)

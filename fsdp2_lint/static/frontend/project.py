@@ -359,5 +359,5 @@ class Project(Lookup):
         with self._aside():
             known = [(each, facts) for each in found if (facts := self.facts(each)) is not None]
         if names:
-            return [each for each, facts in known if not facts.at_once.isdisjoint(names)]
+            return [each for each, facts in known if not facts.at_import.isdisjoint(names)]
         return [each for each, facts in known if any(cls.bases for cls in facts.classes)]

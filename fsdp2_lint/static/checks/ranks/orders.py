@@ -49,12 +49,13 @@ class StaticRounds(AtStep[events.Collective]):
         )
 
     def _inside(self, uneven: Step[events.Uneven]) -> bool:
-        """Does the collective lie in this run of that loop?"""
-        frames = uneven.frames
+        """Does the collective lie in this run of that loop, and not in what makes the things that it goes through?"""
+        frames, chain = uneven.frames, self.step.when.chain
         return (
             uneven.what.loop in self.step.loops
             and frames == self.step.frames[: len(frames)]
             and uneven.precedes(self.step)
+            and not chain[len(uneven.when.chain) - 1].within(uneven.when.at)
         )
 
     def _about_element(self, uneven: Step[events.Uneven]) -> bool:

@@ -8,7 +8,7 @@ from astroid import nodes
 
 from ...domain.values import NONE, ClassV, Func, Value
 from ...frontend.module import Module
-from ..expressions.registries import mentions
+from ..expressions.registries import mentions, registrations
 from ..machine import AnyMachine
 
 HOOK = "__init_subclass__"
@@ -25,12 +25,28 @@ def fill(machine: AnyMachine, cls: ClassV) -> None:
 
 
 def run_decorators(machine: AnyMachine, module: Module, name: str) -> None:
-    """``@NAME.register(...)`` in the file that binds the name, and in those that import it."""
-    for each in machine.importing(module, [name]) if machine.project.mentions(f"@{name}") else ():
-        for node in each.tree.body:
-            decorators = getattr(node, "decorators", None)
-            if decorators is not None and mentions(decorators, {name}):
+    """``@NAME.register(...)`` in the file that binds the name, and in those that import it; ``NAME.add(...)`` likewise.
+
+    Also what is decorated so in functions that such a file calls while it is imported.
+    """
+    if not any(machine.project.mentions(written) for written in (f"@{name}", f"\n{name}.")):
+        return
+    for each in machine.importing(module, [name]):
+        writers = {name} if machine.runs_as_script(each) else {name, *_registering(each, name)}
+        for node in registrations(each.tree.body, writers):
+            if isinstance(node, (nodes.FunctionDef, nodes.ClassDef)) or not machine.runs_as_script(each):
                 machine.in_module(each, partial(machine.register, each, node))
+
+
+def _registering(module: Module, name: str) -> list[str]:
+    """Functions of a file that register what they define."""
+    functions = [node for node in module.tree.body if isinstance(node, nodes.FunctionDef)]
+    return [node.name for node in functions if any(_is_registered(each, name) for each in node.body)]
+
+
+def _is_registered(node: nodes.NodeNG, name: str) -> bool:
+    decorators = getattr(node, "decorators", None)
+    return decorators is not None and mentions(decorators, {name})
 
 
 def _tell_in(machine: AnyMachine, module: Module, cls: ClassV) -> None:
