@@ -180,7 +180,7 @@ class StaticEmptied(Subject):
         return guard.without_literals(checked_on(self.program.machine, guard))
 
     def _restoring(self, buffer: _Buffer) -> list[AnyStep]:
-        """What may touch it after it lost its value. A state dict does if it holds it."""
+        """What may touch it between its loss and the end of the first pass. A state dict does if it holds it."""
         found = [
             step
             for step in self.program.trace.of(*WRITES)
@@ -190,8 +190,8 @@ class StaticEmptied(Subject):
         return [
             step
             for step in found
-            if step.subject is None or self.program.touches(buffer.obj, step.subject)
-            if step.index > self.begin.index or step.context
+            if (self._somewhere(step) if step.subject is None else self.program.touches(buffer.obj, step.subject))
+            if self.begin.index < step.index < self.end.index or step.context
         ]
 
     @cached_property
@@ -206,8 +206,13 @@ class StaticEmptied(Subject):
     def _may_write(self, step: AnyStep) -> bool:
         """Where nobody knows what is written, it may be this."""
         if step.subject is None:
-            return True
+            return self._somewhere(step)
         return not of_buffers(step.subject) and self.program.touches(self.obj, step.subject)
+
+    def _somewhere(self, step: AnyStep) -> bool:
+        """May what is written be a part of this model? Not what a call gave that cannot have had the model in hand."""
+        of = step.what.of if isinstance(step.what, events.Written) else None
+        return of is None or of.atom.site is None or bool(self.program.unseen(self.obj, before=step))
 
     @cached_property
     def _past_all(self) -> PathCondition | None:

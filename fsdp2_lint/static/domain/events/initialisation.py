@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..values import Value
+from ..values import Obj, Value
 from .base import Counted, Event, InLoops
 
 
@@ -26,6 +26,7 @@ class Written(Counted, InLoops):
     in_place: bool  # the tensors stay, on whatever device they are
     buffers: bool  # its buffers may be written as well
     from_state: bool = False  # by a state dict: those that one holds, too
+    of: Obj | None = None  # what is written, where it is not known of which module it is
 
 
 class Drawn(Counted):

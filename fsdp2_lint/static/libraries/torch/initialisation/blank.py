@@ -32,7 +32,7 @@ from ....interpreter.call import Call
 from ....interpreter.expressions.numbers import is_calculated
 from ...interface import Machine, MadeOn
 from ...outputs import is_output
-from ...tables import EXTERNALS, IN_PLACE, TENSOR_METHODS, external, method, method_observer, observer
+from ...tables import EXTERNALS, IN_PLACE, MAKING, TENSOR_METHODS, external, method, method_observer, observer
 from ..checkpoints.async_saves import SAVING
 from ..launch.device import Device, device_kind, device_of, touch
 from ..sharding.parameters import in_memory_of
@@ -42,8 +42,11 @@ _READERS = ("torch.", "builtins.", "logging.", "numpy.", "inspect.", "typing.", 
 _WRITERS = ("torch.nn.init.", "torch.distributed.", "torch._foreach_", "torch.nn.utils.", "torch.nn.Module.")
 _WRITING_BUILTINS = ("builtins.setattr", "builtins.map", "builtins.exec", "builtins.eval")
 # Methods of modules and tensors of torch, and of models of transformers and diffusers, that tell or switch something.
-_READING_METHODS = TENSOR_METHODS | frozenset(
-    """get_parameter get_buffer get_submodule get_extra_state named_modules named_children named_buffers
+_READING_METHODS = (
+    TENSOR_METHODS
+    | MAKING
+    | frozenset(
+        """get_parameter get_buffer get_submodule get_extra_state named_modules named_children named_buffers
     named_parameters register_forward_hook register_forward_pre_hook register_full_backward_hook
     register_full_backward_pre_hook register_load_state_dict_post_hook register_state_dict_pre_hook compile extra_repr
     state_dict item detach clone cpu numpy max min any all isnan norm split stride element_size nelement data_ptr
@@ -52,6 +55,7 @@ _READING_METHODS = TENSOR_METHODS | frozenset(
     gradient_checkpointing_enable gradient_checkpointing_disable enable_gradient_checkpointing
     disable_gradient_checkpointing enable_input_require_grads disable_input_require_grads estimate_tokens
     floating_point_ops save_pretrained push_to_hub can_generate""".split()
+    )
 )
 _BUFFERS = (("buffers", ()), ("named_buffers", ()))
 _NO_TENSORS = (Const, Rank, Func, Bound, Partial, ClassV)
@@ -293,7 +297,7 @@ def filled_somewhere(machine: Machine, values: list[Value], node: nodes.NodeNG) 
     for value in values:
         for leaf in machine.objects(value):
             if _may_be_a_part(leaf) and not in_blank(machine, leaf):
-                machine.emit(events.Written(in_place=True, buffers=True), node)
+                machine.emit(events.Written(in_place=True, buffers=True, of=leaf), node)
 
 
 def _may_be_a_part(obj: Obj) -> bool:
