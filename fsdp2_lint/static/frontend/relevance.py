@@ -30,7 +30,7 @@ _TELLING = frozenset(
     import_module register_module add_module to_empty compile requires_grad requires_grad_ modules named_modules
     children named_children parameters named_parameters state_dict load_state_dict get_rank get_world_size
     get_local_rank get_node_local_rank set_device set_default_device init_device_mesh DeviceMesh init_process_group
-    DataLoader DistributedSampler set_epoch manual_seed randint randperm FSDPModule param_groups subprocess
+    DataLoader DistributedSampler set_epoch manual_seed randint randperm FSDPModule param_groups subprocess signal
     __subclasses__""".split()
 )
 _SUBCLASSES = "__subclasses__"

@@ -240,3 +240,12 @@ def defaults_of(spec: nodes.Arguments) -> dict[str, nodes.NodeNG]:
     names, defaults = by_position(spec), spec.defaults or []
     pairs = [*zip(names[len(names) - len(defaults) :], defaults), *zip(spec.kwonlyargs or [], spec.kw_defaults or [])]
     return {name.name: default for name, default in pairs if default is not None}
+
+
+def returns_itself(function: nodes.FunctionDef) -> bool:
+    """Does a method return nothing but its own object, as ``__enter__`` most often does?"""
+    own = function.args.args[0].name if function.args.args else ""
+    ways = [each for each in function.nodes_of_class(nodes.Return) if each.scope() is function]
+    rebound = any(each.name == own for each in function.nodes_of_class(nodes.AssignName))
+    ends = bool(function.body) and isinstance(function.body[-1], nodes.Return)
+    return ends and not rebound and all(isinstance(each.value, nodes.Name) and each.value.name == own for each in ways)

@@ -42,7 +42,7 @@ from ..call import UNREAD_KEYWORDS, Call, Spread
 from ..expressions import domains
 from ..frames import FALL, RAISE, RETURN, Diverges, Frame
 from ..machine import L
-from ..syntax import by_position, checks, defaults_of, hands_out_code, is_dataclass
+from ..syntax import by_position, checks, defaults_of, hands_out_code, is_dataclass, returns_itself
 from .bounds import Bounds
 
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ class Functions(Bounds[L]):
         if on_yield is None and self.pointless(func, args, kwargs, receiver):
             self.blur(func, [*args, *kwargs.values(), receiver or NONE])
             self.stops += 1
+            if receiver is not None and returns_itself(func.node):
+                return receiver
             made = unknown(f"{func.name}()")
             made.atom.apart = True  # nothing of a model was in its hands
             return self.as_annotated(func, made)
