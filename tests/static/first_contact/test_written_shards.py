@@ -99,7 +99,7 @@ def test_what_computes_a_buffer(fill: str) -> None:
     assert result.verdicts("FSDP204") == {"upheld"}
 
 
-@pytest.mark.parametrize("fill", ["made_elsewhere(model)", "part = made_elsewhere(); part.fill()"])
+@pytest.mark.parametrize("fill", ["made_elsewhere(model)", "part = made_elsewhere(model); part.fill()"])
 def test_what_may_compute_it_proves_nothing(fill: str) -> None:
     result = said(fill=fill)
     assert result.codes == []
@@ -122,3 +122,11 @@ loss.backward()
         for change in ("each.to_local().mul_(0.9)", "each.clone().to_local().mul_(0.9)", "each.to_local().mul(0.9)")
     ]
     assert found == [["FSDP408"], [], []]
+
+
+def test_what_never_had_the_model_computes_no_buffer_of_it() -> None:
+    assert said(fill="part = made_elsewhere(); part.fill()").codes == ["FSDP204"]
+
+
+def test_what_comes_behind_the_first_pass_is_too_late() -> None:
+    assert said(later="shadow.table.fill_(1.0); model.table.fill_(1.0)").codes == ["FSDP204"]

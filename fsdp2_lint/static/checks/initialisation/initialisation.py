@@ -212,7 +212,10 @@ class StaticEmptied(Subject):
     def _somewhere(self, step: AnyStep) -> bool:
         """May what is written be a part of this model? Not what a call gave that cannot have had the model in hand."""
         of = step.what.of if isinstance(step.what, events.Written) else None
-        return of is None or of.atom.site is None or bool(self.program.unseen(self.obj, before=step))
+        if of is None or of.atom.site is None or self.program.unseen(self.obj, before=self.end):
+            return True
+        here = (each for each in self.program.trace.of(events.Written) if each.place == step.place)
+        return any(each.subject is not None and self.program.touches(self.obj, each.subject) for each in here)
 
     @cached_property
     def _past_all(self) -> PathCondition | None:

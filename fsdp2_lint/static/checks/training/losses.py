@@ -30,7 +30,8 @@ class StaticReduction(AtStep[events.Reduced]):
         """Is the backward taken of the reduced tensor? Unknown where it is reduced over a group of its own."""
         tensors = [
             leaf
-            for _, leaf in self.program.machine.alternatives(self.step.what.tensor or NONE)
+            for tensor in (self.step.what.tensor, self.step.what.left)
+            for _, leaf in self.program.machine.alternatives(tensor or NONE)
             if isinstance(leaf, Obj)
         ]
         doubt = ""

@@ -134,6 +134,7 @@ class Reduced(Event):
     """Ranks reduce a tensor in place."""
 
     tensor: Value | None
+    left: Value | None  # what the name that it was given by holds behind it, where that is told apart
     group: Value | None  # which ranks. None: all of the job
     made: int  # how many values there were by then: what has a higher number was made afterwards
 

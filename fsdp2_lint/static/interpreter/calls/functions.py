@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -39,10 +39,10 @@ from ...frontend import relevance
 from ...frontend.names import is_predicate, lengthy, names_in
 from ...frontend.packages import builds_models
 from ..call import UNREAD_KEYWORDS, Call, Spread
-from ..expressions import domains
+from ..expressions import domains, own_values
 from ..frames import FALL, RAISE, RETURN, Diverges, Frame
 from ..machine import L
-from ..syntax import by_position, checks, defaults_of, hands_out_code, is_dataclass, returns_itself
+from ..syntax import by_position, checks, class_body, defaults_of, hands_out_code, is_dataclass, returns_itself
 from .bounds import Bounds
 
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ class Functions(Bounds[L]):
                 return receiver
             made = unknown(f"{func.name}()")
             made.atom.apart = True  # nothing of a model was in its hands
+            doubt = f"whether {func.name}(), which was not followed, makes the same of it is not known"
+            own_values.passed_on(self, made, [*args, *kwargs.values()], doubt=doubt)
             return self.as_annotated(func, made)
         active = sum(1 for frame in self.frames if frame.func is not None and frame.func.node is func.node)
         if active >= self.allowed_depth(args) or len(self.frames) >= BUDGET.frames:
@@ -130,14 +132,51 @@ class Functions(Bounds[L]):
         near = func.module.mentions_torch or self.project.is_relevant(func.module.path)
         if near and not lengthy(func.node) or is_predicate(func.node):
             return False
+        used = next(self.trace.of(events.DeviceSet, events.DeviceTouch), None) is not None
+        least = relevance.DEVICE if used else relevance.NONE
         if near or self.project.relevance.comes_to_torch(func.module, func.node):
-            used = next(self.trace.of(events.DeviceSet, events.DeviceTouch), None) is not None
-            if self.project.relevance.level(func.module, func.node) > (relevance.DEVICE if used else relevance.NONE):
+            if self.project.relevance.level(func.module, func.node) > least:
                 return False
         handed = [*args, *kwargs.values(), *([receiver] if receiver is not None else [])]
         if any(self.matters(leaf, 0) for value in handed for leaf in self.inside(value)):
             return False
-        return not self.project.relevance.makes_settings(func.module, func.node)
+        if self.project.relevance.makes_settings(func.module, func.node):
+            return False
+        kept = self.kept_under(names_in(func.node), handed)
+        if any(map(self.of_some_ranks, kept)):
+            return False
+        return not any(
+            self.project.relevance.level(*method) > least for method in self.methods_named(func, handed, kept)
+        )
+
+    def kept_under(self, names: frozenset[str], handed: list[Value]) -> list[Value]:
+        """What the objects among these values keep in attributes of these names."""
+        objects = [leaf for value in handed for leaf in self.inside(value) if isinstance(leaf, Obj)]
+        found = (
+            self.store.get((leaf, name))
+            for leaf in objects
+            for name in self.store.fields.get(leaf, ())
+            if name in names
+        )
+        return [value for value in found if value is not None]
+
+    def of_some_ranks(self, value: Value) -> bool:
+        """Is it something else on some ranks, such as a file that one of them has opened?"""
+        asked = (formula for path, _ in options(value) for formula, _ in path.literals)
+        return self.per_rank(value) is True or any(map(self.about_rank, asked))
+
+    def methods_named(
+        self, func: Func, handed: list[Value], kept: list[Value]
+    ) -> Iterator[tuple[Module, nodes.FunctionDef]]:
+        """Methods that a function names, of objects that it has in hand or that those keep."""
+        names = names_in(func.node)
+        objects = [leaf for value in (*handed, *kept) for leaf in self.inside(value) if isinstance(leaf, Obj)]
+        classes = [cls for cls in dict.fromkeys(map(self.class_of, objects)) if cls is not None]
+        bases = [base for cls in classes for base in self.mro(cls) if isinstance(base, ClassV)]
+        for base in bases:
+            for name, node in class_body(base.node).items():
+                if name in names and isinstance(node, nodes.FunctionDef) and node is not func.node:
+                    yield base.module, node
 
     def matters(self, leaf: Value, depth: int) -> bool:
         """May a call with this value have a part in what the rules are about?"""

@@ -64,11 +64,11 @@ def began(machine: AnyMachine, atom: AbstractObject, own: Own) -> None:
     atom.know(replace(own, via=own.via | {atom.root}))
 
 
-def passed_on(machine: AnyMachine, made: Obj, parts: Iterable[Value]) -> None:
-    """What is made of a rank's own values is its own."""
+def passed_on(machine: AnyMachine, made: Obj, parts: Iterable[Value], *, doubt: str = "") -> None:
+    """What is made of a rank's own values is its own. ``doubt``: why it may be the same all the same."""
     own = first(machine, parts) if machine.owned else None
     if own is not None and made.atom.state(Own) is None:
-        began(machine, made.atom, replace(own, elements=False))
+        began(machine, made.atom, replace(own, elements=False, doubt=own.doubt or doubt))
 
 
 def of_rank(value: Value) -> bool:

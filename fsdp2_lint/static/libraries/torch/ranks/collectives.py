@@ -37,8 +37,10 @@ def collective(machine: Machine, call: Call) -> Value:
     if left is None:
         filled(machine, call, f"{name}()")
     if name == "all_reduce" and machine.libraries.any_sharded and _in_place(call):
-        tensor = left if left is not None else call.arg(0, "tensor")
-        machine.emit(events.Reduced(tensor=tensor, group=part_of_job(group), made=AbstractObject.made), call.node)
+        reduced = events.Reduced(
+            tensor=call.arg(0, "tensor"), left=left, group=part_of_job(group), made=AbstractObject.made
+        )
+        machine.emit(reduced, call.node)
     if name in ("broadcast", "all_reduce"):
         exchanged(machine, call)
     if name in ("broadcast_object_list", "scatter_object_list") and call.args:
