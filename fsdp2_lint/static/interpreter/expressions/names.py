@@ -254,11 +254,11 @@ class Names(Loops[L]):
             if module is None:
                 return unknown(name, kind="opaque")
             return self.member(module, name)
-        if level:
-            return unknown(name, kind="opaque")
-        submodule = self.project.resolve(importer.path, f"{base}.{name}")  # namespace packages
+        submodule = self.project.resolve(importer.path, f"{base}.{name}" if base else name, level)  # namespace packages
         if submodule and (module := self.project.module(submodule)):
             return ModRef(module)
+        if level:
+            return unknown(name, kind="opaque")
         return Ext(canonical(f"{base}.{name}"))
 
     def member(self, module: Module, name: str) -> Value:
