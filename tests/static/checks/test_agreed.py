@@ -195,3 +195,22 @@ def test_a_flag_that_is_set_behind_an_early_way_out_of_a_round(way: str) -> None
     body = TRAINING.replace("for x, y", "bad = False\nfor x, y").replace("AFTER", after)
     found = analyse(script(f"{body}torch.save(model.state_dict(), 'last')\n", "import sys\n" + IMPORTS))
     assert "FSDP701" in found.codes
+
+
+def test_what_one_rank_alone_gets_decides_apart() -> None:
+    after = FLAG + "dist.reduce(flag, 0)\nif flag > 1:\n    save(model)"
+    assert verdict("FSDP801", after) == {"violated"}
+
+
+FILES = {
+    "of one rank": ("if dist.get_rank() == 0:\n    torch.save(flag, 'x.pt')", "upheld"),
+    "of each rank": ("torch.save(flag, f'x-{dist.get_rank()}.pt')", "upheld"),
+    "with what each rank has": ("torch.save(flag, 'x.pt')", "unknown"),
+    "with what all ranks have": ("dist.all_reduce(flag)\ntorch.save(flag, 'x.pt')", "upheld"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_who_writes_what_into_one_file(name: str) -> None:
+    lines, expected = FILES[name]
+    assert verdict("FSDP714", FLAG + lines) == {expected}

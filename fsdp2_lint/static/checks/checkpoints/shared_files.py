@@ -12,6 +12,7 @@ from ...domain.formulas import is_fork
 from ...domain.path_conditions import PathCondition
 from ...domain.values import Obj, StateDict, Value
 from ...libraries.torch.checkpoints.gathering import WholeOf, replaced
+from ...libraries.torch.ranks.rank import alone
 from ..ranks.alike import same_on_all_ranks
 from ..ranks.rank_paths import split_by_rank
 from ..shared.program import AtStep
@@ -33,7 +34,17 @@ class StaticSharedFile(AtStep[events.Saved]):
                 return unknown(doubt)
             words = "the state" if state.what == "optimizer" else "the state dict"
             return yes(Place(gathered.when, f"{words} of {self._owner(state)}"))
+        if self._by_all() and not self._alike():
+            return unknown("whether all ranks have the same for this file is not known")
         return self._payload.all_parts()
+
+    def _by_all(self) -> bool:
+        """Do all ranks write it, as far as the way there and the path say?"""
+        guarded = split_by_rank(self.step.guard)[0] is not None or self.step.what.chosen_by
+        return not (guarded or alone(self.program.machine, self.step.guard) or self._payload.path_per_rank().surely)
+
+    def _alike(self) -> bool:
+        return all(same_on_all_ranks(self.program, leaf) for _, leaf in self._payload.leaves())
 
     @property
     def _payload(self) -> StaticPayload:

@@ -19,6 +19,8 @@ from ..shared.program import Program
 from .random_numbers import asks_draws_alone, drawn_alike, drawn_apart
 from .unseen_data import undecided
 
+_TO_ONE_RANK = frozenset({"reduce()", "gather()", "gather_object()"})  # the others have what they had, or rubbish
+
 
 def own_choice(program: Program, step: AnyStep, *, alive: bool = False) -> Answer[Place]:
     """Does each rank decide for itself whether it comes to a step? Unknown where the ranks may have agreed before.
@@ -126,6 +128,8 @@ def agreed(program: Program, own: Own, step: AnyStep) -> str:
     if program.managed_by:
         return program.managed_by
     for collective in program.trace.of(events.Collective):
+        if collective.what.name in _TO_ONE_RANK:
+            continue
         for value in collective.what.given or () if collective.index < step.index else ():
             if any(is_on_the_way(own, obj) for obj in _told_by(program, value)):
                 return f"{collective.when.at} may have made the ranks agree"
