@@ -214,3 +214,11 @@ FILES = {
 def test_who_writes_what_into_one_file(name: str) -> None:
     lines, expected = FILES[name]
     assert verdict("FSDP714", FLAG + lines) == {expected}
+
+
+def test_what_code_that_was_not_followed_filled_is_gone_through() -> None:
+    """Nobody knows what is in it, so a collective in that loop is seen, and its order is not said to be right."""
+    before = "import helper\nnames = set()\nhelper.fill(names)\n"
+    rounds = "for name in names:\n    dist.all_reduce(torch.zeros(len(name)))\n"
+    body = TRAINING.replace("AFTER", "pass") + before + rounds
+    assert analyse(script(body, IMPORTS)).verdicts("FSDP806") == {"unknown"}

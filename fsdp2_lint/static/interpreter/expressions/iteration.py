@@ -41,10 +41,13 @@ class Iteration(Conditions[L]):
         found: list[tuple[PathCondition, Value]] = []
         for guard, leaf in self.alternatives(self.libraries.unwrapped(value)):
             self.libraries.consumes(leaf, node, guard)
-            for path, item in self.iterated(leaf, node).items:
+            held = self.iterated(leaf, node)
+            for path, item in held.items:
                 joined = guard.join(path)
                 if joined is not None:
                     found.append((joined, item))
+            if held.open_why and not held.items:  # code that was not followed has filled it, perhaps
+                found.append((guard, unknown("an element")))
         if any(guard is not TRUE for guard, _ in found):
             self.libraries.goes_through(found, node)
         if len(found) > BUDGET.visits:
