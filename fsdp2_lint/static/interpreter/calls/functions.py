@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
 from ...budget import BUDGET
-from ...domain import events
 from ...domain.choices import choose, options, or_else, unmarked
 from ...domain.formulas import Formula
 from ...domain.says import Says
@@ -17,33 +16,25 @@ from ...domain.store import Items
 from ...domain.values import (
     NONE,
     AbstractObject,
-    Bound,
     ClassV,
     Const,
     DictV,
     Func,
     ListV,
-    Loaded,
     Obj,
-    Params,
-    ParamV,
-    Partial,
     Sometimes,
-    StateDict,
-    StateTensor,
     TupleV,
     Value,
     unknown,
 )
-from ...frontend import relevance
-from ...frontend.names import is_predicate, lengthy, names_in
+from ...frontend.names import lengthy, names_in
 from ...frontend.packages import builds_models
 from ..call import UNREAD_KEYWORDS, Call, Spread
 from ..expressions import domains, own_values
 from ..frames import FALL, RAISE, RETURN, Diverges, Frame
 from ..machine import L
-from ..syntax import by_position, checks, class_body, defaults_of, hands_out_code, is_dataclass, returns_itself
-from .bounds import Bounds
+from ..syntax import by_position, checks, defaults_of, is_dataclass, returns_itself
+from .aside import Aside
 
 if TYPE_CHECKING:
     from ...frontend.module import Module
@@ -54,7 +45,7 @@ _AROUND_DATA = frozenset(
 )
 
 
-class Functions(Bounds[L]):
+class Functions(Aside[L]):
     def call_function(
         self,
         func: Func,
@@ -124,79 +115,6 @@ class Functions(Bounds[L]):
 
     def memo_key(self, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None) -> Any:
         return (func.node, func.closure, receiver, tuple(args), tuple(kwargs.items()), self.guard)
-
-    def pointless(self, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None) -> bool:
-        """Code that has no part in what is checked, with nothing of it in its hands."""
-        if func.closure or func.name in ("__init__", "__post_init__") or hands_out_code(func.node):
-            return False
-        near = func.module.mentions_torch or self.project.is_relevant(func.module.path)
-        if near and not lengthy(func.node) or is_predicate(func.node):
-            return False
-        used = next(self.trace.of(events.DeviceSet, events.DeviceTouch), None) is not None
-        least = relevance.DEVICE if used else relevance.NONE
-        if near or self.project.relevance.comes_to_torch(func.module, func.node):
-            if self.project.relevance.level(func.module, func.node) > least:
-                return False
-        handed = [*args, *kwargs.values(), *([receiver] if receiver is not None else [])]
-        if any(self.matters(leaf, 0) for value in handed for leaf in self.inside(value)):
-            return False
-        if self.project.relevance.makes_settings(func.module, func.node):
-            return False
-        kept = self.kept_under(names_in(func.node), handed)
-        if any(map(self.of_some_ranks, kept)):
-            return False
-        return not any(
-            self.project.relevance.level(*method) > least for method in self.methods_named(func, handed, kept)
-        )
-
-    def kept_under(self, names: frozenset[str], handed: list[Value]) -> list[Value]:
-        """What the objects among these values keep in attributes of these names."""
-        objects = [leaf for value in handed for leaf in self.inside(value) if isinstance(leaf, Obj)]
-        found = (
-            self.store.get((leaf, name))
-            for leaf in objects
-            for name in self.store.fields.get(leaf, ())
-            if name in names
-        )
-        return [value for value in found if value is not None]
-
-    def of_some_ranks(self, value: Value) -> bool:
-        """Is it something else on some ranks, such as a file that one of them has opened?"""
-        asked = (formula for path, _ in options(value) for formula, _ in path.literals)
-        return self.per_rank(value) is True or any(map(self.about_rank, asked))
-
-    def methods_named(
-        self, func: Func, handed: list[Value], kept: list[Value]
-    ) -> Iterator[tuple[Module, nodes.FunctionDef]]:
-        """Methods that a function names, of objects that it has in hand or that those keep."""
-        names = names_in(func.node)
-        objects = [leaf for value in (*handed, *kept) for leaf in self.inside(value) if isinstance(leaf, Obj)]
-        classes = [cls for cls in dict.fromkeys(map(self.class_of, objects)) if cls is not None]
-        bases = [base for cls in classes for base in self.mro(cls) if isinstance(base, ClassV)]
-        for base in bases:
-            for name, node in class_body(base.node).items():
-                if name in names and isinstance(node, nodes.FunctionDef) and node is not func.node:
-                    yield base.module, node
-
-    def matters(self, leaf: Value, depth: int) -> bool:
-        """May a call with this value have a part in what the rules are about?"""
-        if isinstance(leaf, ClassV):
-            return leaf.module.mentions_torch
-        if not isinstance(leaf, Obj):
-            return isinstance(leaf, (Params, ParamV, StateDict, StateTensor, Loaded, Func, Bound, Partial))
-        atom = leaf.atom
-        if leaf in self.libraries.optimizers or atom.module or atom.wrapper or atom.framework:
-            return True
-        if self.libraries.in_sharded(leaf) or self.libraries.is_loader(leaf):
-            return True
-        if leaf.atom.kind == "unknown" and builds_models(leaf.atom.origin):
-            return True
-        if depth > BUDGET.held_depth:
-            return bool(self.store.fields.get(leaf))
-        held = [
-            value for name in self.store.fields.get(leaf, ()) if (value := self.store.get((leaf, name))) is not None
-        ]
-        return any(self.matters(part, depth + 1) for value in held for part in self.inside(value))
 
     def activate(
         self,

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from astroid import nodes
 
 from ...budget import BUDGET
-from ...domain.choices import options, unmarked
+from ...domain.choices import unmarked
 from ...domain.formulas import Formula, atoms, both, either, is_fork, negate
 from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.sides import merged, two_sides
-from ...domain.store import Entries, Items
-from ...domain.values import NONE, AbstractObject, Const, Ext, Obj, Value, unknown
+from ...domain.values import NONE, AbstractObject, Ext, Value, unknown
 from ..calls import class_tables
 from ..frames import BREAK, CONTINUE, FALL, RAISE, RETURN, Diverges, Frame, Handled
 from ..machine import L
 from ..syntax import catches_all, checks, jumps_out
+from .flags import set_behind
 from .targets import Targets
 
 if TYPE_CHECKING:
@@ -45,21 +45,8 @@ class Statements(Targets[L]):
         else:
             ways |= FALL
         for mark, born, start, went_on in reversed(behind):
-            self.set_behind(mark, born, self.relative(went_on, start))
+            set_behind(self, mark, born, self.relative(went_on, start))
         return ways
-
-    def set_behind(self, mark: int, born: int, path: PathCondition) -> None:
-        """Flags that are set behind an early way out, on ``path``, are as before where that was taken."""
-        asked = both([part if truth else negate(part) for part, truth in path.literals if not is_fork(part)])
-        went_on, left = TRUE.add(asked), TRUE.add(asked, False)
-        if not path.literals or went_on is None or left is None or asked is True:
-            return
-        written = self.store.undo(mark, self.frame.id)
-        flags = {key: held for key, held in written.items() if _is_flag(key, held, self.frame.id)}
-        for key, held in written.items():
-            if key not in flags:
-                self.store.put(key, held, local=isinstance(key, tuple) and isinstance(key[0], int))
-        self.store.join([(went_on, flags), (left, {})], lambda key: self.derive(key, born))
 
     def exec(self, node: nodes.NodeNG) -> int:
         method = getattr(self, f"exec_{type(node).__name__}", None)
@@ -326,11 +313,3 @@ class Statements(Targets[L]):
                 value = self.import_name(self.frame.module, node, name)
                 self.bind_local(alias or name, value)
         return FALL
-
-
-def _is_flag(key: Any, held: Value | Items | Entries, frame: int) -> bool:
-    """Is it an attribute, or a variable of this activation, that holds one of some constants?"""
-    if not isinstance(key, tuple) or isinstance(held, (Items, Entries)):
-        return False
-    lasts = isinstance(key[0], Obj) or key[0] == frame
-    return lasts and all(isinstance(leaf, Const) for _, leaf in options(held))

@@ -1,0 +1,106 @@
+"""Which calls of project functions are not worth following: code that has no part in what is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from astroid import nodes
+
+from ...budget import BUDGET
+from ...domain import events
+from ...domain.choices import options
+from ...domain.values import (
+    Bound,
+    ClassV,
+    Func,
+    Loaded,
+    Obj,
+    Params,
+    ParamV,
+    Partial,
+    StateDict,
+    StateTensor,
+    Value,
+)
+from ...frontend import relevance
+from ...frontend.module import Module
+from ...frontend.names import is_predicate, lengthy, names_in
+from ...frontend.packages import builds_models
+from ..machine import L
+from ..syntax import class_body, hands_out_code
+from .bounds import Bounds
+
+
+class Aside(Bounds[L]):
+    def pointless(self, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None) -> bool:
+        """Code that has no part in what is checked, with nothing of it in its hands."""
+        if func.closure or func.name in ("__init__", "__post_init__") or hands_out_code(func.node):
+            return False
+        near = func.module.mentions_torch or self.project.is_relevant(func.module.path)
+        if near and not lengthy(func.node) or is_predicate(func.node):
+            return False
+        used = next(self.trace.of(events.DeviceSet, events.DeviceTouch), None) is not None
+        least = relevance.DEVICE if used else relevance.NONE
+        if near or self.project.relevance.comes_to_torch(func.module, func.node):
+            if self.project.relevance.level(func.module, func.node) > least:
+                return False
+        handed = [*args, *kwargs.values(), *([receiver] if receiver is not None else [])]
+        if any(self.matters(leaf, 0) for value in handed for leaf in self.inside(value)):
+            return False
+        if self.project.relevance.makes_settings(func.module, func.node):
+            return False
+        kept = self.kept_under(names_in(func.node), handed)
+        if any(map(self.of_some_ranks, kept)):
+            return False
+        return not any(
+            self.project.relevance.level(*method) > least for method in self.methods_named(func, handed, kept)
+        )
+
+    def kept_under(self, names: frozenset[str], handed: list[Value]) -> list[Value]:
+        """What the objects among these values keep in attributes of these names."""
+        objects = [leaf for value in handed for leaf in self.inside(value) if isinstance(leaf, Obj)]
+        found = (
+            self.store.get((leaf, name))
+            for leaf in objects
+            for name in self.store.fields.get(leaf, ())
+            if name in names
+        )
+        return [value for value in found if value is not None]
+
+    def of_some_ranks(self, value: Value) -> bool:
+        """Is it something else on some ranks, such as a file that one of them has opened?"""
+        asked = (formula for path, _ in options(value) for formula, _ in path.literals)
+        return self.per_rank(value) is True or any(map(self.about_rank, asked))
+
+    def methods_named(
+        self, func: Func, handed: list[Value], kept: list[Value]
+    ) -> Iterator[tuple[Module, nodes.FunctionDef]]:
+        """Methods that a function names, of objects that it has in hand or that those keep."""
+        names = names_in(func.node)
+        objects = [leaf for value in (*handed, *kept) for leaf in self.inside(value) if isinstance(leaf, Obj)]
+        classes = [cls for cls in dict.fromkeys(map(self.class_of, objects)) if cls is not None]
+        bases = [base for cls in classes for base in self.mro(cls) if isinstance(base, ClassV)]
+        for base in bases:
+            for name, node in class_body(base.node).items():
+                if name in names and isinstance(node, nodes.FunctionDef) and node is not func.node:
+                    yield base.module, node
+
+    def matters(self, leaf: Value, depth: int) -> bool:
+        """May a call with this value have a part in what the rules are about?"""
+        if isinstance(leaf, ClassV):
+            return leaf.module.mentions_torch
+        if not isinstance(leaf, Obj):
+            return isinstance(leaf, (Params, ParamV, StateDict, StateTensor, Loaded, Func, Bound, Partial))
+        atom = leaf.atom
+        if leaf in self.libraries.optimizers or atom.module or atom.wrapper or atom.framework:
+            return True
+        if self.libraries.in_sharded(leaf) or self.libraries.is_loader(leaf):
+            return True
+        if leaf.atom.kind == "unknown" and builds_models(leaf.atom.origin):
+            return True
+        if depth > BUDGET.held_depth:
+            return bool(self.store.fields.get(leaf))
+        held = [
+            value for name in self.store.fields.get(leaf, ()) if (value := self.store.get((leaf, name))) is not None
+        ]
+        return any(self.matters(part, depth + 1) for value in held for part in self.inside(value))
