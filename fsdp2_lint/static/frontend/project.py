@@ -62,6 +62,7 @@ class Project(Lookup):
             "in_turn": lambda name: name in self.called_in_turn,
             "reaching": self._reaching_in,
             "leading": self._leading_to,
+            "saying": self._saying,
             "loaders": lambda path: [*filter(self.checked, loading(path, self.imported_by))],
             "naming": lambda about: self._importers(*about.split("\0")),
             "deriving": self._importers,
@@ -174,8 +175,32 @@ class Project(Lookup):
         return ANY in found or not names.isdisjoint(found)
 
     def _leading_to(self, name: str) -> list[str]:
+        """In the files that say the name, and those that import these."""
+        saying = self._saying(name)
+        files = dict.fromkeys(each for path in saying for each in (path, *all_loading(path, self.imported_by)))
         with self._aside():
-            return leading_to(filter(None, map(self.facts, self.files)), name)
+            return leading_to(filter(None, map(self._facts_alone, files)), name)
+
+    def _facts_alone(self, path: str) -> Facts | None:
+        """What a file says by names, of which perhaps nothing else is asked: its syntax tree is not kept."""
+        unread = path not in self._asts and path not in self.unreadable
+        found = self.facts(path)
+        if unread:
+            self._asts.pop(path, None)
+            self.unreadable.pop(path, None)
+        return found
+
+    def saying(self, text: str) -> list[str]:
+        """The files that are checked in which this is written."""
+        found: list[str] = self._ask("saying", text)
+        return found
+
+    def _saying(self, text: str) -> list[str]:
+        found = []
+        for path in self.files:
+            with suppress(Unreadable):
+                found += [path] if text.encode() in self._data(path) else []
+        return found
 
     def is_relevant(self, path: str) -> bool:
         """Can sharding code be reached from this file by imports?"""

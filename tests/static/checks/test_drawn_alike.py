@@ -44,6 +44,11 @@ ALIKE = {
     "one seed": {},
     "the seed of a setting": {"seed": 'random.seed(int(os.environ["SEED"]))'},
     "one more draw each round": {"before": "shift = random.randint(0, 3)"},
+    "by another name": {
+        "imports": IMPORTS.replace("import random\n", "import random as chance\n"),
+        "seed": "chance.seed(0)",
+        "draw": "chance.random() < 0.5",
+    },
     "numpy's": {"seed": "np.random.seed(0)", "draw": "np.random.rand() < 0.5"},
 }
 PERHAPS_NOT = {
@@ -53,7 +58,7 @@ PERHAPS_NOT = {
     "only some ranks seed": {"seed": "if dist.get_rank() == 0:\n    random.seed(0)"},
     "a seed that is not known": {"seed": "random.seed(time.time_ns())"},
     "another package may draw": {"before": "import augment\naugment.shuffle(x)", "imports": IMPORTS},
-    "by another name": {"imports": IMPORTS + "from random import shuffle\n"},
+    "by another name": {"imports": IMPORTS + "from random import shuffle\n\n\ndef mix(items):\n    shuffle(items)\n"},
     "where nobody came": {"imports": IMPORTS + "\n\ndef unused(items):\n    random.shuffle(items)\n"},
     "together with what a rank has": {"draw": "random.random() < loss.item()"},
 }

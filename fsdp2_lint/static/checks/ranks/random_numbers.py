@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from astroid import nodes
+
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.formulas import Formula, atoms
+from ...frontend.module import Module
+from ...frontend.names import names_in
 from ...interpreter.expressions.own_values import asked_for, own_of
 from ...libraries.torch.ranks.seeds import generator_of
 from ..shared.conditions import objects_in
 from ..shared.program import Program
 
-_BY_OTHER_NAMES = r"from\s+(numpy\.)?random\s+import|import\s+(numpy\.)?random\s+as|from\s+numpy\s+import[^\n]*random"
+_MODULE = "random"
+_MODULES = frozenset({"random", "numpy.random"})
+_DEFINITIONS = (nodes.FunctionDef, nodes.ClassDef, nodes.Import, nodes.ImportFrom)
 
 
 def drawn_apart(program: Program, generator: str, step: AnyStep) -> str:
@@ -61,9 +67,38 @@ def _seeds(program: Program, generator: str) -> list[Step[events.Seeded]]:
 
 
 def _drawn_elsewhere(program: Program) -> bool:
-    """Does the project speak of random numbers where nobody came in this program?"""
-    seen = {each.when.at for each in program.trace.of(events.Seeded, events.NumberDrawn)}
-    return program.project.mentions("random.") > len(seen) or program.project.anywhere(_BY_OTHER_NAMES)
+    """Does a function that this program did not come to speak of what draws, or a file while it is imported?"""
+    project = program.machine.project
+    return any(_speaks_elsewhere(program, project.module(path)) for path in project.saying(_MODULE))
+
+
+def _speaks_elsewhere(program: Program, module: Module | None) -> bool:
+    if module is None:
+        return True
+    names, reached = _drawing_names(module), program.machine.reached
+    functions = [*module.tree.nodes_of_class(nodes.FunctionDef)]
+    if any(names & names_in(each) and each not in reached for each in functions):
+        return True
+    rest = [each for each in module.tree.body if not isinstance(each, _DEFINITIONS)]
+    return module.tree not in reached and any(names & names_in(each) for each in rest)
+
+
+def _drawing_names(module: Module) -> frozenset[str]:
+    """Under which names a file has what draws by Python's or numpy's generator: modules, or functions of these.
+
+    Or "random" as a part of a module that has it, such as ``np.random``.
+    """
+    found = {_MODULE}
+    for name, bound in module.bindings.items():
+        for each in bound:
+            if isinstance(each, nodes.Import):
+                found |= {name for known, alias in each.names if known in _MODULES and alias == name}
+            elif isinstance(each, nodes.ImportFrom):
+                whole = each.modname in _MODULES
+                found |= {
+                    name for known, alias in each.names if (alias or known) == name and (whole or known == _MODULE)
+                }
+    return frozenset(found)
 
 
 def _by_all(program: Program, step: AnyStep) -> bool:
