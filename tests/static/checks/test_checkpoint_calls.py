@@ -124,3 +124,21 @@ def test_whose_state_dict_has_numbered_keys(other: str, expected: set[str]) -> N
     lines = "".join(f"    {line}\n" for line in OTHER.format(other=other).strip().splitlines())
     text = "import unseen_package\n" + HEAD + CHECKPOINTS + NET + BUILD + lines + FOOT
     assert {seen.words["FSDP713"] for seen in analyse(text).result.seen if "FSDP713" in seen.words} == expected
+
+
+TEMPLATE = """
+
+def template(model):
+    return {{"model": get_model_state_dict(model, options={options})}}
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"), [("StateDictOptions(cpu_offload=True)", {"unknown"}), ("None", {"upheld"})]
+)
+def test_a_load_into_what_nobody_holds(options: str, expected: set[str]) -> None:
+    """Copies on the CPU are lost; tensors of the model are filled."""
+    text = HEAD + CHECKPOINTS + NET + TEMPLATE.format(options=options) + BUILD
+    text += '    dcp.load(template(model), checkpoint_id="x")\n' + FOOT
+    assert analyse(text).verdicts("FSDP703") == expected

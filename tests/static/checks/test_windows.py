@@ -192,3 +192,36 @@ def test_two_switches() -> None:
 @pytest.mark.parametrize("name", ["windows that begin with the clearing", "reset_iter_state", "windows as lists"])
 def test_correct_loops_with_replicas(name: str) -> None:
     assert _rows(_with_mesh("replicas", CORRECT[name])) == []
+
+
+CHOSEN = """
+import contextlib
+
+
+@contextlib.contextmanager
+def deferred():
+    model.set_requires_gradient_sync(False)
+    yield
+    model.set_requires_gradient_sync(True)
+
+
+def train(micro_batches):
+    for index, tokens in enumerate(micro_batches):
+        loss = F.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
+        with contextlib.nullcontext() if index == 3 else deferred():
+            loss.backward()
+        if math.isnan(loss.item()):
+            optimizer.zero_grad()
+            return
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+train(batches)
+"""
+
+
+@pytest.mark.parametrize("code", ["FSDP604", "FSDP615"])
+def test_a_context_manager_that_is_chosen_proves_nothing(code: str) -> None:
+    """It is not followed as one: what it switches at its end did not come before the backward pass."""
+    assert analyse(HEAD + CHOSEN.replace("train(batches)", "train(list(loader))")).verdicts(code) == {"unknown"}

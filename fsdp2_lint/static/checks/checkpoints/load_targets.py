@@ -37,7 +37,16 @@ class StaticLoadTarget(AtStep[events.DcpLoad]):
             if cold.surely:
                 return yes(f"{name}, the state of an optimizer that has not made a step")
             why = why or cold.why
+        why = why or self._perhaps_copies()
         return unknown(why) if why else self.program.excluded("what it fills was followed, and is there")
+
+    def _perhaps_copies(self) -> str:
+        """Options of the helper that made it may move it to the CPU: then the model gets nothing of it."""
+        made = {each.made for each in self.step.what.gone}
+        for helper in self.program.trace.of(events.StateHelper):
+            if helper.when.at in made and any(option != NONE for _, option in helper.what.options):
+                return f"whether the tensors that {helper.when.at} gives are the model's own is not known"
+        return ""
 
     def _is_used(self, part: DictV) -> bool:
         """Is a model filled from this dict afterwards, as it is?"""

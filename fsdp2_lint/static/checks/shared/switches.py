@@ -35,6 +35,10 @@ class LeftOff(OfStep[events.InLoops]):
 
     def found(self) -> tuple[list[tuple[str, Place]], No | Unknown]:
         """What was off in that backward: (label, the call), and why there is nothing else."""
+        found, rest = self._found()
+        return (found, rest) if found else (found, in_order(self.program, self._switches(), rest))
+
+    def _found(self) -> tuple[list[tuple[str, Place]], No | Unknown]:
         switches = [
             (each, relation)
             for each in self._switches()
@@ -132,6 +136,14 @@ def switched(program: Program, switch: str) -> Iterator[Switch]:
         yield from program.trace.of(events.Sync)
     else:
         yield from (each for each in program.trace.of(events.BackwardSwitched) if each.what.name == switch)
+
+
+def in_order(program: Program, switches: Iterable[Switch], rest: No | Unknown) -> No | Unknown:
+    """Unknown where a context manager switches that was not followed as one: what it does at its end came too early."""
+    for each in switches:
+        if any(frame in program.machine.unentered for frame in each.frames):
+            return unknown(f"when the context manager that switches at {each.when.at} is entered and left is not known")
+    return rest
 
 
 def name_of(step: Switch) -> str:

@@ -17,7 +17,7 @@ from ...domain.values import Obj, is_call
 from ..sharding.options import in_replicas
 from ..shared.objects import RELATED
 from ..shared.program import OfStep, Program
-from ..shared.switches import ALL_REDUCE, SYNC, Switch, name_of, shared_loop, switched, switched_elsewhere
+from ..shared.switches import ALL_REDUCE, SYNC, Switch, in_order, name_of, shared_loop, switched, switched_elsewhere
 
 _MADE = ("torch.tensor", "torch.as_tensor", "torch.distributed.", "torch.cuda.", "torch.arange")
 
@@ -41,7 +41,8 @@ class StaticWindow(OfStep[events.Zeroed]):
             return many((), program.excluded(f"the step at {used.when.at} uses them before"))
         last, relation = switches[-1]
         if last.what.on is True or self.step.guard.undriven.add(last.what.on, False) is None:
-            return many((), program.excluded(f"{last.when.at} has synchronisation on for the backward before"))
+            on = program.excluded(f"{last.when.at} has synchronisation on for the backward before")
+            return many((), in_order(program, (each for each, _ in switches), on))
         if relation not in RELATED:
             return many((), unknown(f"which groups {last.when.at} switches is not known"))
         if name_of(last) == ALL_REDUCE and not in_replicas(program, self.obj).surely:

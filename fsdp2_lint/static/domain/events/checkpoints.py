@@ -9,7 +9,7 @@ from astroid import nodes
 
 from ....vocab.finding import Moment
 from ..path_conditions import PathCondition
-from ..values import DictV, Obj, Value
+from ..values import DictV, Obj, StateDict, Value
 from .base import AsksRanks, Counted, Event, InLoops
 
 
@@ -85,6 +85,7 @@ class DcpLoad(Counted):
     nothing: tuple[tuple[PathCondition, str], ...]  # the paths on which what is loaded is lost, and why
     empty: tuple[tuple[PathCondition, str, DictV], ...]  # the parts with nothing in them: path, key, which dict
     optimizers: tuple[tuple[PathCondition, Obj, str], ...]  # whose own state is to be filled, and its name there
+    gone: tuple[StateDict, ...]  # what is in a dict that a call in its place makes, and no name holds
     planned: bool  # a planner is given
     planners: tuple[tuple[PathCondition, Value], ...]  # which one, by path
     loops: int  # how deep in loops, over all active calls

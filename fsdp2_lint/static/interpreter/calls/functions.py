@@ -134,6 +134,8 @@ class Functions(Aside[L]):
             self.closures[frame.id] = func.closure
         bound = self.bind_arguments(func, args, kwargs, receiver, why)
         self.reached[func.node] = None
+        if on_yield is None and self.is_generator_manager(func.node):
+            self.unentered.add(frame.id)
         if self.frames:
             self.calls.append((self.frame.module, node))
         self.frames.append(frame)

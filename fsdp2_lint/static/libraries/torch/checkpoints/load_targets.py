@@ -47,6 +47,7 @@ def note_load(machine: Machine, call: Call, states: Iterable[Value]) -> None:
             nothing=tuple(_nothing(machine, target, call.node)),
             empty=tuple(_empty_parts(machine, target)),
             optimizers=tuple(each for value in (target, *states) for each in _optimizers(machine, value)),
+            gone=tuple(_gone(machine, target, call.node)),
             planned=planner != NONE,
             planners=tuple(machine.alternatives(planner)),
             loops=machine.loops,
@@ -69,6 +70,15 @@ def _nothing(machine: Machine, target: Value, node: nodes.NodeNG) -> Iterator[tu
         inside = [leaf for leaf in machine.inside(target) if isinstance(leaf, StateDict)]
         if len(inside) == len(values) and all(leaf.full is True for leaf in inside):
             yield machine.guard, "gathered copies of the tensors, that are gone afterwards"
+
+
+def _gone(machine: Machine, target: Value, node: nodes.NodeNG) -> Iterator[StateDict]:
+    """State dicts that are filled and that nobody can ask afterwards, unless their tensors are the model's."""
+    if isinstance(_written(node), nodes.Call):
+        for leaf in machine.inside(target):
+            held = machine.entries(leaf).entries if isinstance(leaf, DictV) else [(NONE, machine.guard, leaf)]
+            for _, _, item in held:
+                yield from (each for _, each in machine.alternatives(item) if isinstance(each, StateDict))
 
 
 def _empty_parts(machine: Machine, target: Value) -> Iterator[tuple[PathCondition, str, DictV]]:
