@@ -62,9 +62,7 @@ class Machine(Semantics, Generic[L]):
         self.frames: list[Frame] = []
         self.suspended: list[Frame] = []  # context managers whose body runs
         self.unfinished: set[int] = set()  # activations that were cut off
-        self.unentered: set[int] = (
-            set()
-        )  # of generators that are context managers, run to their end where they are made
+        self.unentered: set[int] = set()  # of generators that are context managers, run whole where they are made
         self.calls: list[tuple[Module, nodes.NodeNG]] = []
         self.closures: dict[int, int] = {}
         self.types: dict[Obj, ClassV] = {}  # declared types of unknown values

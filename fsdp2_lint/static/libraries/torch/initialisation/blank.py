@@ -42,11 +42,8 @@ _READERS = ("torch.", "builtins.", "logging.", "numpy.", "inspect.", "typing.", 
 _WRITERS = ("torch.nn.init.", "torch.distributed.", "torch._foreach_", "torch.nn.utils.", "torch.nn.Module.")
 _WRITING_BUILTINS = ("builtins.setattr", "builtins.map", "builtins.exec", "builtins.eval")
 # Methods of modules and tensors of torch, and of models of transformers and diffusers, that tell or switch something.
-_READING_METHODS = (
-    TENSOR_METHODS
-    | MAKING
-    | frozenset(
-        """get_parameter get_buffer get_submodule get_extra_state named_modules named_children named_buffers
+_TELLING_METHODS = frozenset(
+    """get_parameter get_buffer get_submodule get_extra_state named_modules named_children named_buffers
     named_parameters register_forward_hook register_forward_pre_hook register_full_backward_hook
     register_full_backward_pre_hook register_load_state_dict_post_hook register_state_dict_pre_hook compile extra_repr
     state_dict item detach clone cpu numpy max min any all isnan norm split stride element_size nelement data_ptr
@@ -55,8 +52,8 @@ _READING_METHODS = (
     gradient_checkpointing_enable gradient_checkpointing_disable enable_gradient_checkpointing
     disable_gradient_checkpointing enable_input_require_grads disable_input_require_grads estimate_tokens
     floating_point_ops save_pretrained push_to_hub can_generate""".split()
-    )
 )
+_READING_METHODS = TENSOR_METHODS | MAKING | _TELLING_METHODS
 _BUFFERS = (("buffers", ()), ("named_buffers", ()))
 _NO_TENSORS = (Const, Rank, Func, Bound, Partial, ClassV)
 FILLERS = (
