@@ -13,11 +13,11 @@ from ...domain import events
 from ...domain.events import Step
 from ...domain.formulas import Formula, atoms, is_fork
 from ...domain.path_conditions import PathCondition
-from ...domain.values import NONE, ClassV, Const, Obj, is_call
+from ...domain.values import NONE, Const, Obj, is_call
 from ...frontend.names import names_in
 from ...libraries.torch.checkpoints.async_saves import AWAITED, DROPPED, KEPT, OVERTAKEN
 from ...libraries.torch.launch.device import device_kind
-from ..shared.program import AtStep, Program
+from ..shared.program import AtStep
 
 _Kept: TypeAlias = Step[events.FutureKept]
 _FOLLOWED = "its future was followed to where it is waited for"
@@ -81,7 +81,7 @@ class StaticAsyncSave(AtStep[events.AsyncSave]):
         """May a later round come to what waits, though the first one does not: by a name in the loop, or elsewhere?"""
         if earlier.loop is None:
             return False
-        own = {method for cls in _classes(self.program, earlier.owner) for method in cls.node.body}
+        own = {method for cls in self.program.machine.project_classes(earlier.owner) for method in cls.node.body}
         functions = (each for each in self.program.machine.reached if isinstance(each, nodes.FunctionDef))
         elsewhere = (each for each in functions if each not in own and each is not earlier.loop.scope())
         return any(earlier.asked_by & names_in(each) for each in (earlier.loop, *elsewhere))
@@ -113,11 +113,6 @@ class StaticAsyncSave(AtStep[events.AsyncSave]):
             ):
                 return yes(Place(step.when, "the training goes on here"))
         return self.program.nowhere(events.Called, events.Backward)
-
-
-def _classes(program: Program, owner: Obj) -> list[ClassV]:
-    cls = program.machine.class_of(owner)
-    return [base for base in program.machine.mro(cls) if isinstance(base, ClassV)] if cls is not None else []
 
 
 def _undecided(path: PathCondition, wait: Step[events.SaveAwaited]) -> list[Formula]:

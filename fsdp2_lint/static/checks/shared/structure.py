@@ -185,8 +185,7 @@ def stands_alone(obj: Obj) -> bool:
 
 def perhaps_a_block(machine: Machine, obj: Obj) -> bool:
     """Has its class a method that shards, and that others of the same name call for what they are made of?"""
-    cls = machine.class_of(obj)
-    bases = [base for base in machine.mro(cls) if isinstance(base, ClassV)] if cls is not None else []
+    bases = machine.project_classes(obj)
     return any(machine.project.is_called_in_turn(name) for base in bases for name in class_body(base.node))
 
 

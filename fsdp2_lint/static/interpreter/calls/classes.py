@@ -56,6 +56,11 @@ class Classes(Bases[L]):
             cls = self.types.get(obj)
         return cls if isinstance(cls, ClassV) else None
 
+    def project_classes(self, obj: Obj) -> list[ClassV]:
+        """Its class and the bases of that which the project defines, in the order of lookup."""
+        cls = self.class_of(obj)
+        return [base for base in self.mro(cls) if isinstance(base, ClassV)] if cls is not None else []
+
     def find_attr(self, obj: Value, name: str) -> Value | None:
         """An attribute that the program defines: assigned, or in the class. None: derived."""
         if not isinstance(obj, Obj):

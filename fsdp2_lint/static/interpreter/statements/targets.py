@@ -55,8 +55,7 @@ class Targets(Havoc[L]):
         """
         if not (isinstance(value, Const) and isinstance(value.value, (int, float))):
             return value
-        cls = self.class_of(owner) if owner is not None else None
-        classes = [base for base in self.mro(cls) if isinstance(base, ClassV)] if cls is not None else []
+        classes = self.project_classes(owner) if owner is not None else []
         files = [self.frame.module, *(base.module for base in classes)]
         return counter(name, files) if any(name in counters(file) for file in files) else value
 

@@ -98,8 +98,7 @@ def _waited_for(machine: Machine) -> Iterator[tuple[Obj, str, frozenset[str]]]:
     """Attributes whose class waits for what they hold, and by which names its methods come to that."""
     known, objects = machine.libraries.waiting, machine.store.fields
     for owner in islice(objects, known.looked_at, None):  # loops are many, and so are objects
-        cls = machine.class_of(owner)
-        bases = [base for base in machine.mro(cls) if isinstance(base, ClassV)] if cls is not None else []
+        bases = machine.project_classes(owner)
         names = dict.fromkeys(name for base in bases for name in _waiting(base))
         known.found += ((owner, name, _asking(bases, name)) for name in names)
     known.looked_at = len(objects)
