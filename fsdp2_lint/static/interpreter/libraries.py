@@ -195,6 +195,9 @@ class Libraries(Protocol):
     def left(self, node: nodes.NodeNG) -> None:
         """A loop is left before its end."""
 
+    def loop_ended(self, node: nodes.NodeNG) -> None:
+        """All rounds of a loop are over."""
+
     def tested(self, value: Value, node: nodes.NodeNG) -> None:
         """A value is used as a condition."""
 

@@ -95,6 +95,9 @@ class Machine(Semantics, Generic[L]):
             Value, tuple[Value, ...]
         ] = {}  # sets and what is made of them, and what holds what they hold
         self.owned = False  # was anything met that each rank has for itself?
+        self.ended_by: dict[nodes.NodeNG, Any] = {}  # what of a rank's own ends the loops that run
+        self.own_packages: dict[str, Any] = {}  # what packages that are not seen were handed of such
+        self.own_answers: dict[Obj, Any] = {}  # what an unseen method returned, or keeps, that was handed such values
         self.counted_apart: set[str] = set()  # counters that perhaps not all ranks count up
         self._counter = 0
         self.reads = 0

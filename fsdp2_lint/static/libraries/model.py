@@ -96,7 +96,9 @@ class TorchModel(Calls):
             self.machine.emit(events.DeviceSet(name=name, index=call.arg(0, "device"), scoped=False), call.node)
         if optim.owners(self.machine, TupleV(tuple(call.all))) and name not in IN_PLACE:
             return self.made_by(obj, f"{describe(obj)}.{name}()", call)
-        return self.answered(obj.child(("()", name, tuple(call.args) if len(call.args) < 3 else len(call.args))))
+        made = self.answered(obj.child(("()", name, tuple(call.args) if len(call.args) < 3 else len(call.args))))
+        own_values.handed(self.machine, obj, made, call.all, followed=name in TENSOR_METHODS)
+        return made
 
     def kept_by_base(self, obj: Obj, cls: ClassV, call: Call) -> None:
         """A base class that is not seen, and changes nothing, may store what its methods get, under any name."""
@@ -153,6 +155,7 @@ class TorchModel(Calls):
 
     def taken_out(self, part: Value, indices: list[Value]) -> None:
         data.picked_by(self.machine, part, indices)
+        own_values.taken_by(self.machine, part, indices)
 
     def is_option(self, obj: Obj) -> bool:
         return arguments.is_parser(obj.atom)

@@ -276,6 +276,9 @@ class Objects(Escapes):
     def left(self, node: nodes.NodeNG) -> None:
         rounds.left(self.machine, node)
 
+    def loop_ended(self, node: nodes.NodeNG) -> None:
+        rounds.ended(self.machine, node)
+
     def tested(self, value: Value, node: nodes.NodeNG) -> None:
         def one(leaf: Value) -> Value:
             dtensors.value_read(self.machine, leaf, node, "a condition")

@@ -67,8 +67,7 @@ class Functions(Aside[L]):
                 return receiver
             made = unknown(f"{func.name}()")
             made.atom.apart = True  # nothing of a model was in its hands
-            doubt = f"whether {func.name}(), which was not followed, makes the same of it is not known"
-            own_values.passed_on(self, made, [*args, *kwargs.values()], doubt=doubt)
+            own_values.passed_on(self, made, [*args, *kwargs.values()], doubt=own_values.unseen(func.name))
             return self.as_annotated(func, made)
         active = sum(1 for frame in self.frames if frame.func is not None and frame.func.node is func.node)
         if active >= self.allowed_depth(args) or len(self.frames) >= BUDGET.frames:

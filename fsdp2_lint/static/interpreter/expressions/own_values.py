@@ -16,10 +16,13 @@ from ...domain.values import (
     Computed,
     Cond,
     Const,
+    DictV,
+    Ext,
     GuardedUnion,
     ListV,
     Obj,
     Rank,
+    Text,
     TupleV,
     Value,
     is_call,
@@ -29,13 +32,15 @@ from ...frontend.packages import builds_models
 from ..machine import AnyMachine
 
 # What is asked of data beside what it holds: the ranks may well agree in it.
-ABOUT = frozenset(
-    """shape size numel dim ndim dtype device layout requires_grad is_cuda stride grad grad_fn keys element_size
-    names is_sparse nelement len() __class__ full_tensor""".split()
+_KIND = frozenset(
+    """dim ndim dtype device layout requires_grad is_cuda grad grad_fn keys element_size
+    names is_sparse __class__ full_tensor""".split()
 )
-
+_SIZES = frozenset("shape size numel stride nelement len()".split())  # padding may make them the same
+ABOUT = _KIND | _SIZES
 
 _ANSWERS = frozenset({"truth", "compared", "is"})
+_MADE_OF_PARTS = (TupleV, ListV, DictV, GuardedUnion, Text)
 _KINDS = frozenset({"isinst", "hasattr", "dtensor"})
 
 
@@ -64,11 +69,45 @@ def began(machine: AnyMachine, atom: AbstractObject, own: Own) -> None:
     atom.know(replace(own, via=own.via | {atom.root}))
 
 
-def passed_on(machine: AnyMachine, made: Obj, parts: Iterable[Value], *, doubt: str = "") -> None:
+def passed_on(
+    machine: AnyMachine, made: Obj, parts: Iterable[Value], *, doubt: str = "", elements: bool = False
+) -> None:
     """What is made of a rank's own values is its own. ``doubt``: why it may be the same all the same."""
     own = first(machine, parts) if machine.owned else None
     if own is not None and made.atom.state(Own) is None:
-        began(machine, made.atom, replace(own, elements=False, doubt=own.doubt or doubt))
+        began(machine, made.atom, replace(own, elements=elements, doubt=own.doubt or doubt))
+
+
+def unseen(function: str) -> str:
+    """Why it may be the same what a function made of a rank's own values that nobody followed."""
+    return f"whether {function}(), which was not followed, makes the same of it is not known"
+
+
+def kept_by_package(machine: AnyMachine, qname: str, given: list[Value]) -> None:
+    """What a package that is not seen keeps of a rank's own values, its objects may tell."""
+    if machine.owned and (own := first(machine, given)) is not None:
+        doubt = own.doubt or f"whether what {qname}() left there is the same on all ranks is not known"
+        machine.own_packages[qname.partition(".")[0]] = replace(own, elements=False, doubt=doubt)
+
+
+def handed(machine: AnyMachine, obj: Obj, made: Obj, given: list[Value], *, followed: bool) -> None:
+    """A method of ``obj`` was given such values and returned ``made``. ``followed``: what it does to them is known."""
+    own = first(machine, given) if machine.owned and not obj.atom.module else None
+    if own is None:
+        return
+    doubt = "" if followed else unseen(str(made.item[1]))
+    machine.own_answers[made] = replace(own, via=own.via | {made}, elements=False, doubt=own.doubt or doubt)
+    if not followed and obj.atom.kind == "opaque":
+        doubt = f"whether what {made.item[1]}() left in it is the same on all ranks is not known"
+        machine.own_answers[obj] = replace(own, via=own.via | {obj}, elements=False, doubt=own.doubt or doubt)
+
+
+def taken_by(machine: AnyMachine, part: Value, indices: list[Value]) -> None:
+    """A part of something was taken out by such a value: by an index, or by a key."""
+    own = first(machine, indices) if machine.owned and isinstance(part, Obj) else None
+    if own is not None and isinstance(part, Obj) and own_of(machine, part) is None:
+        doubt = own.doubt or "whether all ranks take the same part of it is not known"
+        machine.own_answers[part] = replace(own, via=own.via | {part}, elements=False, doubt=doubt)
 
 
 def of_rank(value: Value) -> bool:
@@ -88,7 +127,18 @@ def picked(machine: AnyMachine, of: Obj, indices: Iterable[Value], part: Value, 
 
 
 def first(machine: AnyMachine, values: Iterable[Value]) -> Own | None:
-    return next((own for value in values if (own := own_of(machine, value)) is not None), None)
+    """What of these is a rank's own."""
+    return surest(own_of(machine, value) for value in values)
+
+
+def surest(found: Iterable[Own | None]) -> Own | None:
+    """The first for sure, else the first in doubt."""
+    doubtful = None
+    for own in found:
+        if own is not None and not own.doubt:
+            return own
+        doubtful = doubtful or own
+    return doubtful
 
 
 def own_of(machine: AnyMachine, value: Value) -> Own | None:
@@ -99,25 +149,55 @@ def own_of(machine: AnyMachine, value: Value) -> Own | None:
         return _of_object(machine, value)
     if isinstance(value, Cond):
         return first(machine, _in(value.formula))
+    if isinstance(value, Ext):
+        told: Own | None = machine.own_packages.get(value.qname.partition(".")[0])
+        return told
+    return surest(_of_parts(machine, value)) if isinstance(value, _MADE_OF_PARTS) else None
+
+
+def _of_parts(machine: AnyMachine, value: Value) -> Iterable[Own | None]:
+    """Of all that lies in a value, and of what decides which of several it is, or whether it lies there."""
+    pending, seen = [value], {value}
+    while pending:
+        at = pending.pop()
+        if not isinstance(at, _MADE_OF_PARTS):
+            yield own_of(machine, at)
+            continue
+        parts = _parts(machine, at)
+        yield chosen(machine, (path for path, _ in parts))
+        fresh = [part for _, part in reversed(parts) if part not in seen]
+        seen.update(fresh)
+        pending += fresh
+
+
+def chosen(machine: AnyMachine, paths: Iterable[PathCondition]) -> Own | None:
+    """What of a rank's own decides which of these paths is taken."""
+    asked = dict.fromkeys(atom for path in paths for formula, _ in path.literals for atom in atoms(formula))
+    return surest(asked_for(machine, atom) for atom in asked) if machine.owned else None
+
+
+def size_of(machine: AnyMachine, value: ListV | DictV) -> Own | None:
+    """What of a rank's own decides how much a list or a dict holds."""
+    decided = chosen(machine, (path for path, _ in machine.contents(value)))
+    if decided is not None or (held := own_of(machine, value)) is None:
+        return decided
+    return _sized(held)
+
+
+def _parts(machine: AnyMachine, value: Value) -> list[tuple[PathCondition, Value]]:
     if isinstance(value, GuardedUnion):
-        return first(machine, (leaf for _, leaf in value.options)) or chosen_by(machine, value)
-    if isinstance(value, (TupleV, ListV)):
-        return first(
-            machine, (item for _, item in machine.listing(value).items if not isinstance(item, (TupleV, ListV)))
-        )
-    return None
-
-
-def chosen_by(machine: AnyMachine, value: GuardedUnion) -> Own | None:
-    """What of a rank's own decides which of several values it is."""
-    asked = (atom for path, _ in machine.alternatives(value) for formula, _ in path.literals for atom in atoms(formula))
-    return next((own for atom in asked if (own := asked_for(machine, atom)) is not None), None)
+        return list(machine.alternatives(value))
+    if isinstance(value, Text):
+        return [(TRUE, part) for part in machine.text_parts[value.of - 1][1]] if value.of else []
+    return machine.contents(value)
 
 
 def asked_for(machine: AnyMachine, atom: Formula) -> Own | None:
     """What of a rank's own a condition asks for: what the value is, and not of which kind."""
     if isinstance(atom, bool) or atom[0] not in _ANSWERS or atom[0] == "is" and atom[2] is None or _of_kind(atom):
         return None
+    if atom[0] == "truth" and isinstance(atom[1], (ListV, DictV)):
+        return size_of(machine, atom[1])
     return first(machine, _in(atom[1:]))
 
 
@@ -146,25 +226,41 @@ def _is_pick(item: Any) -> bool:
 
 
 def _of_object(machine: AnyMachine, obj: Obj) -> Own | None:
-    if any(_name(item) in ABOUT for item in obj.path):
+    names = {_name(item) for item in obj.path}
+    if names & _KIND or (own := _of_what_it_holds(machine, obj)) is None:
         return None
+    return _sized(own) if names & _SIZES else own
+
+
+def _sized(own: Own) -> Own:
+    """How large or how long something is that holds a rank's own values."""
+    return replace(own, doubt=own.doubt or "whether it is of one size on all ranks is not known")
+
+
+def _of_what_it_holds(machine: AnyMachine, obj: Obj) -> Own | None:
     own = obj.atom.state(Own)
     if own is not None:
         return own if not own.elements or any(map(is_each, obj.path)) else None
-    if obj.atom.module:  # what a model makes of a batch
-        given = (
-            each for item in obj.path if isinstance(item, tuple) and item[:2] == ("()", "") for each in _in(item[2])
-        )
-        own = first(machine, given)
-        return replace(own, via=own.via | set(_outputs(obj))) if own is not None else None
+    told: Own | None = next(filter(None, map(machine.own_answers.get, obj.above)), None)
+    if told is not None and not obj.atom.module:
+        return told
+    for item in obj.path:  # what a model makes of a batch, or whatever else is called with it
+        if is_call(item) and len(item) > 2 and (given := first(machine, _in(item[2]))) is not None:
+            return _answered(given, obj, str(item[1]))
     return None
 
 
+def _answered(given: Own, obj: Obj, method: str) -> Own:
+    """What a call returned that was given such a value: of a model it is a rank's own, else it seems so."""
+    doubt = "" if obj.atom.module else unseen(method)
+    return replace(given, via=given.via | set(_outputs(obj)), elements=False, doubt=given.doubt or doubt)
+
+
 def _outputs(obj: Obj) -> Iterable[Obj]:
-    """What the call of a model returned, and what was made of that."""
+    """What a call returned, and what was made of that."""
     for at in obj.above:
         yield at
-        if isinstance(at.item, tuple) and at.item[:2] == ("()", ""):
+        if is_call(at.item):
             return
 
 
@@ -173,8 +269,8 @@ def is_on_the_way(own: Own, obj: Obj) -> bool:
     return any(at in own.via for at in obj.above)
 
 
-def _in(part: Any) -> Iterable[Obj]:
-    if isinstance(part, Obj):
+def _in(part: Any) -> Iterable[Obj | Text | Ext]:
+    if isinstance(part, (Obj, Text, Ext)):
         yield part
     elif isinstance(part, tuple):
         for each in part:

@@ -65,6 +65,7 @@ class Loops(Patterns[L]):
                 break
         self.loops -= 1
         self.leave_loop(start, passed=known and not ways & (BREAK | CONTINUE))
+        self.libraries.loop_ended(node)
         if ended:
             return ways & (RETURN | RAISE)
         if node.orelse:
@@ -153,6 +154,7 @@ class Loops(Patterns[L]):
         self.loops -= 1
         self.leave_worklists(node)
         self.leave_loop(start)
+        self.libraries.loop_ended(node)
         if isinstance(node.test, nodes.Const) and not flow & BREAK:
             return flow & (RETURN | RAISE)
         return (flow & (RETURN | RAISE)) | FALL

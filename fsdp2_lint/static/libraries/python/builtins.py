@@ -21,6 +21,7 @@ from ...domain.values import (
     SOME,
     AbstractObject,
     Const,
+    DictV,
     Ext,
     GuardedUnion,
     ListV,
@@ -32,7 +33,7 @@ from ...domain.values import (
     unknown,
 )
 from ...interpreter.call import Call
-from ...interpreter.expressions import domains, orders
+from ...interpreter.expressions import domains, orders, own_values
 from ...interpreter.expressions.domains import added_where
 from ...interpreter.expressions.numbers import number_made_of, some_number
 from ..computed import computed
@@ -269,6 +270,8 @@ def _length(machine: Machine, value: Value) -> Value:
     if added_where(held) is not None and (number := domains.counted([path.formula for path, _ in held.items])):
         return number
     some = some_number("len()")
+    if isinstance(value, (ListV, DictV)) and (own := own_values.size_of(machine, value)) is not None:
+        own_values.began(machine, some.atom, own)
     some.atom.positive = any(
         path is TRUE and isinstance(item, Obj) and item.atom.module is True for path, item in held.items
     )
@@ -290,6 +293,10 @@ def _quantified(machine: Machine, value: Value, name: str, node: nodes.NodeNG) -
                 machine.libraries.tested(item, node)
             parts = [machine.truth(item) for _, item in held.items]
             return machine.cond(either(parts) if name == "any" else both(parts))
+    if (own := own_values.own_of(machine, value)) is not None:
+        made = unknown(name)
+        own_values.began(machine, made.atom, own)
+        return made
     if machine.loops:  # most likely about what the loop visits: which elements pass is open
         return machine.cond(("truth", (LARGE, name, machine.fresh())))
     return unknown(name)

@@ -11,6 +11,7 @@ from .....vocab.finding import Moment
 from ....domain.path_conditions import TRUE
 from ....domain.store import Entries, Items
 from ....domain.values import AbstractObject, Bound, Const, Func, Obj, Partial, Text, Value, unknown
+from ....frontend.packages import is_of_python
 from ....interpreter.call import Call
 from ....interpreter.expressions import own_values
 from ....interpreter.expressions.own_values import Own
@@ -29,7 +30,7 @@ _OF_A_NODE = ("/tmp/", "/var/tmp/", "/dev/shm/")
 _NEW_TENSORS = frozenset(f"torch.{name}" for name in "zeros ones empty full tensor".split())
 _WHOLE = frozenset({"fill_", "zero_", "copy_"})  # nothing is left of what was there
 _SAME = frozenset({"fill_", "zero_", "copy_", "add_", "sub_", "mul_", "div_"})  # of the same numbers they make the same
-_NUMBERS = frozenset({"torch", "math", "numpy", "builtins", "datetime"})
+_NUMBERS = ("torch.", "numpy.")
 _NO_VALUES = ("torch.distributed.", "torch.zeros_like", "torch.ones_like", "torch.empty_like", "torch.is_tensor")
 
 
@@ -49,8 +50,12 @@ def made_by_call(machine: Machine, made: Obj, qname: str, call: Call) -> None:
         own_values.began(machine, made.atom, Own(words, when=machine.moment(call.node), draw=generator))
     elif qname in _ASKING:
         asked_file(machine, made, call.arg(0, "path"))
-    elif qname.split(".")[0] in _NUMBERS and not qname.startswith(_NO_VALUES):
-        own_values.passed_on(machine, made, call.all)
+    elif not qname.startswith(_NO_VALUES):
+        known = qname.startswith(_NUMBERS) or is_of_python(qname)
+        doubt, of_data = "" if known else own_values.unseen(qname), qname.startswith("torch.utils.data.")
+        own_values.passed_on(machine, made, call.all, doubt=doubt, elements=of_data)
+        if not known and not machine.libraries.harmless(qname):
+            own_values.kept_by_package(machine, qname, call.all)
 
 
 def asked_file(machine: Machine, made: Obj, path: Value | None) -> None:
