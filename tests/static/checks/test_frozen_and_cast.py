@@ -156,3 +156,47 @@ def test_what_a_part_returns_is_no_weight(cast: str) -> None:
         script(LOADED.format(cast=cast) + "optimizer.step()\n", "from transformers import AutoModelForCausalLM")
     )
     assert seen.verdicts("FSDP501") == {"violated"}
+
+
+OFFERED = """
+import argparse
+from transformers import AutoModelForCausalLM
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+def named(name):
+    if name == "bfloat16":
+        return torch.bfloat16
+    return torch.float32
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--dtype", default="DEFAULT")
+args = parser.parse_args()
+dist.init_process_group("nccl")
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+MODEL
+fully_shard(model)
+optimizer = torch.optim.AdamW(model.parameters())
+model(torch.ones(2, 8, dtype=torch.long)).sum().backward()
+optimizer.step()
+"""
+LIBRARY = "AutoModelForCausalLM.from_pretrained('gpt2', torch_dtype=DTYPES[args.dtype])"
+LAYERS = "nn.Sequential(nn.Linear(8, 8, dtype=DTYPES[args.dtype]))"
+
+
+@pytest.mark.parametrize(
+    ("model", "default", "expected"),
+    [
+        ("Net().to(DTYPES[args.dtype])", "float32", "unknown"),
+        ("Net().to(DTYPES[args.dtype])", "bfloat16", "violated"),
+        ("Net().to(named(args.dtype))", "float32", "unknown"),
+        (LIBRARY, "float32", "unknown"),
+        (LIBRARY, "bfloat16", "violated"),
+        (LAYERS, "float32", "unknown"),
+        ("Net().to(DTYPES['bfloat16'])", "float32", "violated"),
+    ],
+)
+def test_a_table_of_dtypes_is_no_fault(model: str, default: str, expected: str) -> None:
+    body = OFFERED.replace("DEFAULT", default).replace("MODEL", f"model = {model}")
+    assert analyse(script(body)).verdicts("FSDP501") == {expected}

@@ -10,8 +10,11 @@ from ....vocab.finding import Moment, Place
 from ...domain import events
 from ...domain.choices import options
 from ...domain.events import AnyStep, Step
+from ...domain.formulas import atoms
+from ...domain.path_conditions import PathCondition
 from ...domain.relations import Relation
-from ...domain.values import Ext, Obj, is_call
+from ...domain.values import Const, Ext, Obj, is_call
+from ...libraries.interface import Machine
 from ...libraries.outputs import is_output
 from ...libraries.torch.precision.dtypes import DEFAULT, SOME_DTYPE, LayerDtype, LoadedIn, literal_dtype
 from ...libraries.torch.precision.precision import LOW
@@ -98,7 +101,17 @@ class StaticMasters(OfStep[events.Event]):
         assert last.subject is not None
         if self.program.relation(self.held.model, last.subject) is Relation.MAY:
             return unknown(f"what {last.when.at} converts is not known")
+        if other := self._chosen_beside(last):
+            return unknown(f"a setting decides whether {last.when.at} converts to {last.what.dtype} or to {other}")
         return yes(Place(last.when, last.what.dtype))
+
+    def _chosen_beside(self, cast: Step[events.Cast]) -> str:
+        """The full precision that the same call converts to as well, if whoever starts the job chooses so."""
+        for other in self.program.trace.of(events.Cast):
+            if other.place == cast.place and other.subject is cast.subject and other.what.dtype not in LOW:
+                if _is_choice(self.program.machine, cast.guard, other.guard):
+                    return "another dtype" if other.what.dtype == SOME_DTYPE else other.what.dtype
+        return ""
 
     def _undone(self, cast: Step[events.Cast], casts: list[Step[events.Cast]]) -> bool:
         """Is it no conversion to a low precision, or followed by another one on its own path?"""
@@ -158,33 +171,56 @@ class StaticMasters(OfStep[events.Event]):
     def _made_low(self) -> Answer[Place]:
         """Are its layers made with ``dtype=torch.bfloat16``? Unknown where some are, or it is not known of some."""
         layers = [layer for _, layer in leaves(self.program.machine, self.held.model)]
+        model = self.program.label(self.held.model)
         said = [known.name if (known := layer.atom.state(LayerDtype)) is not None else DEFAULT for layer in layers]
         low = next((name for name in said if name in LOW), None)
         if low is not None and layers[0].atom.site is not None:
             some = all(name in LOW for name in said)
             where = layers[0].atom.site
-            return yes(Place(Moment(where), low)) if some else unknown(f"some layers of {self.label} are made in {low}")
+            return yes(Place(Moment(where), low)) if some else unknown(f"some layers of {model} are made in {low}")
+        if None in said:
+            return unknown(f"the dtype in which layers of {model} are made is not known")
         return self.program.nothing(self.held.model, events.Cast, before=self.step)
 
     def _made(self) -> Answer[Place]:
         loaded = self.program.address(self.held.model)[0].state(LoadedIn)
         if loaded is not None and loaded.dtype is None:
-            asked = f"{loaded.made.at} asks for no dtype"
+            silent = f"{loaded.made.at} asks for no dtype"
             return unknown(
-                f"{asked}: since transformers 5 it is that of the checkpoint, and an older one is not pinned"
+                f"{silent}: since transformers 5 it is that of the checkpoint, and an older one is not pinned"
             )
         path = self.step.guard.join(self.held.guard)
-        names = [
-            literal_dtype(leaf)
+        asked = [
+            (guard, literal_dtype(leaf))
             for guard, leaf in (options(loaded.dtype) if loaded is not None and loaded.dtype is not None else ())
             if path is not None and path.compatible(guard)
         ]
-        low = next((name for name in names if name in LOW), None)
+        low = next(((guard, name) for guard, name in asked if name in LOW), None)
         if loaded is not None and low is not None:
-            return yes(Place(loaded.made, low))
-        if not all(names):
-            return unknown(f"the dtype of {self.label} is not known")
+            for guard, name in asked:
+                if name not in LOW and _is_choice(self.program.machine, low[0], guard):
+                    return unknown(f"a setting decides whether {loaded.made.at} asks for {low[1]}")
+            return yes(Place(loaded.made, low[1]))
+        if not all(name for _, name in asked):
+            return unknown(f"the dtype of {self.program.label(self.held.model)} is not known")
         return self.program.nothing(self.held.model, events.Cast, before=self.step)
+
+
+def _is_choice(machine: Machine, low: PathCondition, other: PathCondition) -> bool:
+    """Does whoever starts the job choose one of several dtypes by name? What a table offers is no fault, unless it is
+    what the option has by default. A flag is another thing: whoever sets it is told what it does.
+    """
+    named = {
+        (atom[1], atom[2])
+        for formula, _ in low.literal_set ^ other.literal_set
+        for atom in atoms(formula)
+        if not isinstance(atom, bool) and atom[0] == "is" and isinstance(atom[2], str)
+    }
+    default = (isinstance(asked, Obj) and machine.libraries.default_of(asked) for asked, _ in named)
+    return bool(named) and not any(
+        chosen == Const(name) and low.decide(("is", asked, name)) is True
+        for (asked, name), chosen in zip(named, default, strict=True)
+    )
 
 
 def _is_returned(obj: Obj) -> bool:

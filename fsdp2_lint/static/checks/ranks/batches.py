@@ -9,7 +9,7 @@ from ....vocab.finding import Place
 from ...domain import events
 from ...domain.values import NONE, SOME, Const, Obj, Rank, Text, TupleV, Value
 from ...frontend.packages import is_listed
-from ...interpreter.expressions.own_values import own_of
+from ...interpreter.expressions.own_values import own_in
 from ...libraries.torch.ranks.data import Drawn, Loader, Picked, Sampler
 from ..launch.machines import may_be_one_machine, on_one_machine
 from ..shared.program import AtStep
@@ -98,7 +98,7 @@ class StaticBatch(AtStep[events.Called]):
         known = data.atom.kind in ("unknown", "external") and is_listed(data.atom.origin)
         if picked.by_rank or made_by_rank(self.program, data) or not known:
             return unknown("where the batch comes from was not followed")
-        why = origin_known(self.program, data) if own_of(self.program.machine, data) is not None else ""
+        why = origin_known(self.program, data) if own_in(self.program.machine, data) is not None else ""
         why = why or next((why for each in picked.draws if (why := origin_known(self.program, each.root))), "")
         drawn = picked.draws[0].state(Drawn)
         assert drawn is not None

@@ -26,7 +26,7 @@ from ...domain.values import (
 from ...frontend.module import Module
 from ...frontend.names import names_in, qualified
 from ...frontend.packages import ALONE, ANYTHING, effect_of
-from ...interpreter.expressions.own_values import own_of
+from ...interpreter.expressions.own_values import own_in
 from ...libraries.computed import Computation
 from ...libraries.interface import Machine
 from ...libraries.torch.ranks.data import Drawn, TensorData, seeds_of
@@ -113,7 +113,7 @@ def made_by_rank(program: Program, data: Value) -> bool:
             return True
         if not isinstance(leaf, Obj):
             continue
-        own = own_of(machine, leaf)
+        own = own_in(machine, leaf)
         if leaf.atom.state(GivenRank) is not None or own is not None and not own.draw:
             return True
         held = [machine.store.get((leaf, name)) for name in machine.store.fields.get(leaf, ())]

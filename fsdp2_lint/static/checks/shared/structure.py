@@ -207,6 +207,12 @@ def wrapped_by(machine: Machine, wrapper: Obj) -> list[Obj]:
     return found
 
 
+_MAKERS = frozenset({"from_pretrained", "from_config", "_from_config"})
+
+
 def from_a_library(obj: Obj) -> bool:
     """A transformer of Hugging Face: a stack of blocks between embeddings and a last norm."""
-    return obj.parent is None and obj.atom.origin.startswith(("transformers.", "diffusers."))
+    package, _, made = obj.atom.origin.partition(".")
+    maker = made.rpartition(".")[2]  # of its class, or of what makes one of it: another method returns a part of it
+    known = package in ("transformers", "diffusers") and (maker[:1].isupper() or maker in _MAKERS)
+    return obj.parent is None and known

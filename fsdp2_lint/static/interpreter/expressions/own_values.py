@@ -155,6 +155,11 @@ def own_of(machine: AnyMachine, value: Value) -> Own | None:
     return surest(_of_parts(machine, value)) if isinstance(value, _MADE_OF_PARTS) else None
 
 
+def own_in(machine: AnyMachine, data: Obj) -> Own | None:
+    """Likewise of some data: what makes it, or what lies in it, another one on each rank."""
+    return own_of(machine, data) or data.atom.state(Own)
+
+
 def _of_parts(machine: AnyMachine, value: Value) -> Iterable[Own | None]:
     """Of all that lies in a value, and of what decides which of several it is, or whether it lies there."""
     pending, seen = [value], {value}
