@@ -29,7 +29,7 @@ from .frontend.definitions import (
     objects_in,
 )
 from .frontend.facts import SEED, Class, Mark
-from .frontend.joining import joins
+from .frontend.joining import joins, registered
 from .frontend.module import Module
 from .frontend.project import Project
 
@@ -209,7 +209,8 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
         return plan
     known = {*plan.seeds, *importers_of(project, plan.seeds)}
     apart = [path for path in project.scope if path not in known and path not in project.unreadable]
-    for path, seed in joins(apart, plan.seeds, project.data, project.facts):
+    called = joins(apart, plan.seeds, project.data, project.facts)
+    for path, seed in (*called, *registered(project, apart, plan.seeds)):
         project.imported_by.setdefault(seed, []).append(path)  # as if it were imported
     importers = importers_of(project, plan.seeds)
     for seed in plan.seeds:

@@ -42,6 +42,7 @@ ALLOWED = {
     "domain/spellings.py::spelled": VALUES,
     "frontend/definitions.py::mentions_seed": FILES,
     "frontend/joining.py::joins": FILES,
+    "frontend/joining.py::registered": FILES,
     "frontend/leading.py::_called": PYTHON,
     "frontend/callers.py::_fits": COMPUTED,
     "harness.py::_methods": PYTHON,

@@ -54,6 +54,7 @@ class Callers:
         told = {each.cls for each in definitions if each.name == "__init_subclass__"}
         self._telling = {each.name: {base for base in each.bases if base in told} for each in classes}
         self._derived = {each.name for each in classes if each.bases}
+        self._registered = {each.name: each.decorators & objects for each in classes if each.decorators & objects}
         self._above: dict[str, set[str]] = {}
         self._targets: dict[tuple[str, str], list[str]] = {}
         self._known: dict[int, list[Definition]] = {}
@@ -68,7 +69,8 @@ class Callers:
         name = callee.cls or callee.name
         yield from self._by_name(name, callee.path) if name else ()
         related = {*self._telling.get(callee.cls, ()), *self._heirs.get(callee.cls, ())}
-        for other in sorted(related | self._elsewhere(callee) | self._kept(related)):
+        tables = (self._registered.get(each, ()) for each in (callee.cls, *related))
+        for other in sorted(related.union(self._elsewhere(callee), self._kept(related), *tables)):
             for index in (self._bare, self._others, self._own):
                 yield from index.get(other, ())
         if callee.cls:

@@ -51,12 +51,16 @@ class Function:
 
 @record
 class Class:
-    """A class of the top level; ``bases`` are the last parts of their names, ``methods`` those of its own body."""
+    """A class of the top level; ``bases`` are the last parts of their names, ``methods`` those of its own body.
+
+    ``decorators``: the names in its decorators, as of a function.
+    """
 
     name: str
     row: int
     bases: list[str]
     methods: list[Mark]
+    decorators: frozenset[str] = frozenset()
 
 
 @record
@@ -104,10 +108,11 @@ def sharding_methods(facts: Facts) -> frozenset[str]:
 def facts_of(tree: ast.Module) -> Facts:
     parts = [(node, walked(node)) for node in tree.body]
     whole = [part for _, inside in parts for part in inside]
-    classes = [_class(node) for node in tree.body if isinstance(node, ast.ClassDef)]
+    known = aliases(whole)
+    classes = [_class(node, known) for node in tree.body if isinstance(node, ast.ClassDef)]
     outer = [mark(node) for node in tree.body if isinstance(node, FUNCTIONS)]
     imports = _imports(whole)
-    functions = [*_functions(parts, aliases(whole), frozenset(imports) | _names(parts))]
+    functions = [*_functions(parts, known, frozenset(imports) | _names(parts))]
     speaks, acts = any(map(_speaks, whole)), any(map(_acts, tree.body))
     return Facts(speaks, acts, functions, classes, outer, _objects(tree), imports)
 
@@ -169,9 +174,9 @@ def mark(node: AnyFunction) -> Mark:
     return node.name, node.decorator_list[0].lineno if node.decorator_list else node.lineno
 
 
-def _class(node: ast.ClassDef) -> Class:
+def _class(node: ast.ClassDef, known: Aliases) -> Class:
     methods = [mark(child) for child in node.body if isinstance(child, FUNCTIONS)]
-    return Class(node.name, node.lineno, [last(base) for base in node.bases], methods)
+    return Class(node.name, node.lineno, [last(base) for base in node.bases], methods, _decorators(node, known))
 
 
 def _functions(

@@ -186,6 +186,8 @@ class TorchModel(Calls):
                 and call.all
             ):
                 optim.created(self.machine, obj, call)
+            elif any(base.qname in data.SAMPLERS for base in bases):
+                data.inherited(self.machine, obj, call)
             elif cls is not None:
                 module_tree.built_as_layer(self.machine, obj, cls, call)
             return NONE

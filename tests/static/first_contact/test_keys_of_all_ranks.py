@@ -69,3 +69,10 @@ def test_python_begins_differently_in_each_process() -> None:
     assert (
         "FSDP712" not in analyse(main(SHARDED + save.replace("random.getstate", "torch.get_rng_state"), HELPERS)).codes
     )
+
+
+@pytest.mark.parametrize(("before", "expected"), [("OWN", 1), ("SAME", 0)])
+def test_a_resumed_job_brings_back_what_it_has_saved(before: str, expected: int) -> None:
+    seed = OWN_SEED if before == "OWN" else "torch.manual_seed(7)\n"
+    resumed = "if os.path.exists('c'):\n    torch.set_rng_state(torch.load('c/rng.pt'))\n"
+    assert analyse(main(f"{SHARDED}{seed}{resumed}{OWN[0]}\n", HELPERS)).codes.count("FSDP712") == expected

@@ -228,3 +228,40 @@ LOADED = "from torchvision.datasets import CIFAR10\ndata = CIFAR10('data')"
 )
 def test_a_sampler_for_a_job_of_one_rank(sampler: str, expected: list[str]) -> None:
     assert analyse(main(TRAINED.format(sampler=sampler).replace(DATA, LOADED), HELPERS)).codes == expected
+
+
+def test_the_seed_that_torch_was_given() -> None:
+    sampler = "DistributedSampler(data, seed=torch.initial_seed() % 2**31)"
+    assert codes(sampler, "torch.manual_seed(42 + dist.get_rank())").count("FSDP811") == 1
+    assert "FSDP811" not in codes(sampler, "torch.manual_seed(42)")
+
+
+OF_THE_PROJECT = """
+from itertools import islice
+
+
+class Resumable(DistributedSampler):
+    offset = 0
+
+    def __init__(self, data, **options):
+        super().__init__(data, **options)
+        self.offset = 0
+
+    def __iter__(self):
+        return islice(ITERATED, self.offset, None)
+"""
+
+
+@pytest.mark.parametrize(
+    ("iterated", "seed", "differs"),
+    [
+        ("super().__iter__()", "SEED + rank", True),
+        ("super().__iter__()", "SEED", False),
+        ("iter(range(8))", "SEED + rank", False),
+    ],
+)
+def test_a_sampler_that_adds_to_that_of_torch(iterated: str, seed: str, differs: bool) -> None:
+    text = TRAINED.replace("{sampler}", f"Resumable(data, shuffle=True, seed={seed})")
+    found = analyse(main(text, HELPERS + OF_THE_PROJECT.replace("ITERATED", iterated))).codes
+    assert found.count("FSDP811") == differs
+    assert "FSDP809" not in found

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place
 from ...domain import events
+from ...domain.events import Step
 from ...domain.path_conditions import PathCondition
 from ...domain.values import Const, DictV, ListV, Loaded, Obj, Rank, StateDict, Text, TupleV, Value
 from ...interpreter.expressions.numbers import is_multiple
@@ -94,8 +95,22 @@ class StaticSharedKeys(AtStep[events.DcpSaved]):
         trace = self.program.trace
         seeds = [step for step in trace.of(events.Seeded) if state.generator in step.what.generators]
         if before := [step for step in seeds if step.index < state.at]:
-            last = before[-1]
-            return last.when if last.what.differs and self.step.guard.implies(last.guard) else None
+            return self._seeded_apart(before)
         unseeded = state.generator != "torch" and not seeds  # torch begins with one seed in all processes
         seen = not self.program.partial and not self.program.machine.libraries.opaque
         return state.read if unseeded and seen else None
+
+    def _seeded_apart(self, seeds: list[Step[events.Seeded]]) -> Moment | None:
+        """Where the last seed is that differs by ranks, on the paths that no other seed behind it takes: those of a
+        resumed job are, where a checkpoint brings back what it has.
+        """
+        left: PathCondition | None = self.step.guard
+        found: Moment | None = None
+        for step in reversed(seeds):
+            if left is None:
+                break
+            if not left.compatible(step.guard):
+                continue
+            found = found or (step.when if step.what.differs else None)
+            left = left.add(step.guard.formula, False)
+        return found if left is None else None

@@ -190,7 +190,7 @@ class Containers(Names[L]):
         held = self.entries(leaf)
         if isinstance(key, TupleV) and key.items:
             held, key = by_one_part(held, key)
-        if isinstance(key, KNOWN_KEYS):
+        if isinstance(key, KNOWN_KEYS) and not self.says_any_key(key, held):
             possible = [
                 (path, value) for name, path, value in held.entries if name == key and self.guard.compatible(path)
             ]
@@ -200,7 +200,7 @@ class Containers(Names[L]):
                         possible += self.rest(path, default) if len(possible) == 1 else []
                 return choose(possible)
             if not held.open_why and all(isinstance(name, KNOWN_KEYS) for name, _, _ in held.entries):
-                return default if default is not None else unknown(f"missing key {key}", kind="opaque")
+                return default if default is not None else unknown("what stands under a missing key", kind="opaque")
             mapping = held.copied()
             if mapping is not None and isinstance(key, Const) and default in (None, NONE):
                 return mapping.child(f"[{key.value!r}]")
@@ -214,6 +214,11 @@ class Containers(Names[L]):
         ):  # which of those that the one value stands for is not known
             return choose([(path, self.some_of(value)) for path, value in values])
         return self.entry_of_some_key(held, key, default)
+
+    def says_any_key(self, key: Value, held: Entries) -> bool:
+        """Is it an object of a package that is not seen, such as a setting, where all keys are texts and numbers?"""
+        outside = isinstance(key, Ext) and not self.libraries.harmless(key.qname)
+        return outside and all(isinstance(name, Const) for name, _, _ in held.entries)
 
     def fill_in(self, leaf: DictV, key: Value, node: nodes.NodeNG) -> None:
         """A key that a ``defaultdict`` does not have gets a value when it is asked for."""

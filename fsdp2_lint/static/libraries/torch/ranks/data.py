@@ -11,6 +11,7 @@ from ....domain.events import Step
 from ....domain.values import NONE, AbstractObject, Const, Obj, Rank, Value, unknown
 from ....interpreter.call import Call
 from ....interpreter.expressions import own_values
+from ....interpreter.syntax import class_body
 from ...interface import Machine
 from ...tables import external, method
 from . import own_sources
@@ -96,9 +97,36 @@ class Picked:
     by_rank: bool
 
 
-@external("torch.utils.data.DistributedSampler", "torch.utils.data.distributed.DistributedSampler")
+SAMPLERS = ("torch.utils.data.DistributedSampler", "torch.utils.data.distributed.DistributedSampler")
+_OVERRIDDEN = frozenset("__init__ __iter__ __len__ state_dict load_state_dict".split())
+_INPUTS = frozenset("epoch seed rank num_replicas shuffle num_samples total_size".split())
+
+
+@external(*SAMPLERS)
 def sampler(machine: Machine, call: Call) -> Value:
     made = machine.libraries.call_other(call.name, call)
+    _deals(machine, made, call)
+    return made
+
+
+def inherited(machine: Machine, obj: Obj, call: Call) -> None:
+    """A sampler of a class of the project deals out as its base does, where all that it adds begins with that."""
+    for cls in machine.project_classes(obj):
+        methods = {name: node for name, node in class_body(cls.node).items() if isinstance(node, nodes.FunctionDef)}
+        written = {each.attrname for node in methods.values() for each in node.nodes_of_class(nodes.AssignAttr)}
+        dealing = methods.get("__iter__")
+        if not methods.keys() <= _OVERRIDDEN or written & _INPUTS or dealing is not None and not _asks_base(dealing):
+            return
+    _deals(machine, obj, call)
+
+
+def _asks_base(method: nodes.FunctionDef) -> bool:
+    """Does it go through what the method of its base yields?"""
+    asked = (each for each in method.nodes_of_class(nodes.Attribute) if each.attrname == method.name)
+    return any(isinstance(each.expr, nodes.Call) and each.expr.func.as_string() == "super" for each in asked)
+
+
+def _deals(machine: Machine, made: Value, call: Call) -> None:
     if isinstance(made, Obj):
         shuffle = call.arg(3, "shuffle") or Const(not call.open_why or None)
         places = ((1, "num_replicas"), (2, "rank"), (4, "seed"), (5, "drop_last"))
@@ -106,7 +134,6 @@ def sampler(machine: Machine, call: Call) -> Value:
         by_rank = not call.open_why and replicas != Const(1) and (rank == NONE or isinstance(rank, Rank))
         step = machine.emit(events.Sampler(), call.node, made)
         made.atom.know(Sampler(shuffle, replicas, rank, seed, step, by_rank, drop_last))
-    return made
 
 
 def _left_out(call: Call) -> Value:

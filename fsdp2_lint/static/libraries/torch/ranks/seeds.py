@@ -80,6 +80,17 @@ def seed(machine: Machine, call: Call) -> Value:
     return NONE
 
 
+@external("torch.initial_seed", "torch.random.initial_seed")
+def initial_seed(machine: Machine, call: Call) -> Value:
+    """What torch's generator was given last: another number on each rank, where that was."""
+    made = machine.libraries.call_other(call.name, call)
+    given = [step for step in machine.trace.of(events.Seeded) if "torch" in step.what.generators]
+    last = next((step for step in reversed(given) if machine.guard.compatible(step.guard)), None)
+    if isinstance(made, Obj) and last is not None:
+        made.atom.per_rank = last.what.differs is True and machine.guard.implies(last.guard)
+    return made
+
+
 @observer
 def drawn(machine: Machine, qname: str, call: Call) -> None:
     """Python's or numpy's generator is used; what is neither theirs nor torch's may draw from any."""
