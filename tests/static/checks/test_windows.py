@@ -225,3 +225,56 @@ train(batches)
 def test_a_context_manager_that_is_chosen_proves_nothing(code: str) -> None:
     """It is not followed as one: what it switches at its end did not come before the backward pass."""
     assert analyse(HEAD + CHOSEN.replace("train(batches)", "train(list(loader))")).verdicts(code) == {"unknown"}
+
+
+KINDS = """
+class Critic(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(64, 64) for _ in range(4)])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+def built():
+    model = Net() if os.environ["KIND"] == "net" else Critic()
+    for layer in model.layers:
+        fully_shard(layer)
+    return fully_shard(model)
+
+
+model = built()
+optimizer = torch.optim.AdamW(model.parameters())
+
+
+def loss_of(tokens):
+    if os.environ["LOSS"] == "mse":
+        return F.mse_loss(model(tokens), tokens)
+    return F.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
+
+
+def train(micro_batches):
+    for i, tokens in enumerate(micro_batches):
+        model.set_requires_gradient_sync(i == len(micro_batches) - 1)
+        loss = loss_of(tokens)
+        if not torch.isfinite(loss):
+            optimizer.zero_grad()  # fault
+            return
+        loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+for micro_batches in loader:
+    train(micro_batches)
+"""
+
+
+def test_each_of_several_models_that_a_setting_chooses() -> None:
+    before = HEAD.partition("model = Net()")[0]
+    found = analyse(before + "loader = torch.utils.data.DataLoader(torch.load('tokens.pt'))\n" + KINDS)
+    assert found.codes.count("FSDP615") >= 1
+    assert "upheld" not in found.verdicts("FSDP615")

@@ -84,3 +84,24 @@ def test_keywords_that_are_there_or_not_torch_s(call: str) -> None:
     helpers = "from x import read\n\ndef shard(model, **kwargs):\n    return fully_shard(model)\n"
     text = main(f"{SHARDED.replace('fully_shard(model)', '')}{call}\n", DCP + helpers)
     assert "FSDP906" not in analyse(text).codes
+
+
+AVERAGED = """
+class Average:
+    def __init__(self, model):
+        self.mean = {name: p.detach().clone() for name, p in model.named_parameters()}
+
+    def state_dict(self):
+        return {name: each.clone() for name, each in self.mean.items()}
+
+"""
+
+
+@pytest.mark.parametrize(
+    "state", ["Average(model).state_dict()", "{n: p.detach().clone() for n, p in model.named_parameters()}"]
+)
+def test_whether_anybody_keeps_copies_is_not_known(state: str) -> None:
+    for more, expected in ((f', "mean": {state}', "unknown"), ("", "upheld")):
+        load = f'state = {{"model": model.state_dict(){more}}}\ndcp.load(state, checkpoint_id="last")\n'
+        load += 'model.load_state_dict(state["model"])\n'
+        assert analyse(main(SHARDED + load + STEPS, DCP + AVERAGED)).verdicts("FSDP703") == {expected}

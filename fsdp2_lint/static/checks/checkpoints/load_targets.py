@@ -46,7 +46,8 @@ class StaticLoadTarget(AtStep[events.DcpLoad]):
         for helper in self.program.trace.of(events.StateHelper):
             if helper.when.at in made and any(option != NONE for _, option in helper.what.options):
                 return f"whether the tensors that {helper.when.at} gives are the model's own is not known"
-        return ""
+        copied = next(iter(self.step.what.copies), "")
+        return f"whether anything keeps the copies of parameters under {copied} is not known" if copied else ""
 
     def _is_used(self, part: DictV) -> bool:
         """Is a model filled from this dict afterwards, as it is?"""

@@ -109,11 +109,9 @@ def cleared(program: Program, step: Step[events.Zeroed]) -> Iterator[Event]:
     """Only a program that switches has gradients that clearing does not reach."""
     if step.subject is None or next(program.trace.of(events.Sync, events.BackwardSwitched), None) is None:
         return
-    if (found := window(program, step)) is None:
-        return
     trained = step.subject in program.held_by
     for top in trained_by(program, step.subject) if trained else [program.top(step.subject)]:
-        if program.concerned(top):
+        if program.concerned(top) and (found := window(program, step, top)) is not None:
             yield BackwardBegun(when=found[1].when, model=StaticWindow(program, step, top, *found))
 
 

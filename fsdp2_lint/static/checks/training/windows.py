@@ -96,7 +96,8 @@ class StaticWindow(OfStep[events.Zeroed]):
         own = self.early.guard.undriven.beyond(self.step.guard.undriven)
         if self.step.index < self.early.index and self.step.guard.undriven.compatible(self.early.guard.undriven):
             return "whether the round before ends a window is not known"
-        if not all(self._is_of_data(part) for part in _parts(own) if not is_fork(part) and part is not switch.what.on):
+        asked = [part for part in _parts(own) if not is_fork(part) and part is not switch.what.on]
+        if not all(_names_a_setting(part) or self._is_of_data(part) for part in asked):
             return f"whether what {self.step.when.at} asks goes with what {switch.when.at} asks is not known"
         return ""
 
@@ -111,7 +112,8 @@ class StaticWindow(OfStep[events.Zeroed]):
     def _helped(self) -> str:
         """Why they may be cleared after all."""
         learning = (self.program.top(model) for held in self.program.held_by.values() for model in held)
-        if any(not self.program.touches(self.obj, each) and self.program.concerned(each) for each in learning):
+        others = (each for each in learning if not self.program.touches(self.obj, each))
+        if any(self.program.concerned(each) and self._is_beside(each) for each in others):
             return f"of which models {self.early.when.at} computes gradients is not known"
         frozen = (each for each in self.program.trace.of(events.Frozen) if self.program.touches(self.obj, each.subject))
         if any(loop.node in self.early.loops for each in frozen for loop in self.program.loops(each)):
@@ -121,6 +123,11 @@ class StaticWindow(OfStep[events.Zeroed]):
             if all(inside) if self.early.index < self.step.index else any(inside):
                 return "where the parameters are unsharded, zero_grad() may reach them"
         return ""
+
+    def _is_beside(self, other: Obj) -> bool:
+        """May another model be sharded in the same run?"""
+        own = [step for step, _ in self.program.units(self.obj, *RELATED)]
+        return any(is_there(self.program, other, self.early, step) for step in own) if own else True
 
 
 def _parts(formula: Formula) -> Iterator[Formula]:
@@ -135,6 +142,14 @@ def _parts(formula: Formula) -> Iterator[Formula]:
         yield formula
 
 
+def _names_a_setting(formula: Formula) -> bool:
+    """Which of several things of one kind does a job use, by name? That is one for all micro-batches."""
+    return isinstance(formula, tuple) and formula[0] == "is" and isinstance(formula[2], str)
+
+
+_OF_TENSORS = frozenset("isnan isinf isfinite item detach mean sum max min any all norm".split())
+
+
 def _is_computed(unknown: Obj) -> bool:
     origin = unknown.atom.origin
     if unknown.atom.agreed:
@@ -142,7 +157,7 @@ def _is_computed(unknown: Obj) -> bool:
     if origin.startswith(("torch.", "math.is")):
         return not origin.startswith(_MADE)
     called = [part[1] for part in unknown.path if is_call(part)]
-    return bool(called) and called[0] in ("isnan", "isinf", "isfinite", "item")
+    return bool(called) and called[0] in _OF_TENSORS
 
 
 def _objects(formula: object) -> Iterator[Obj]:
@@ -153,9 +168,18 @@ def _objects(formula: object) -> Iterator[Obj]:
             yield from _objects(part)
 
 
-def window(program: Program, step: Step[events.Zeroed]) -> tuple[Step[events.Backward], Step[events.Backward]] | None:
+def is_there(program: Program, model: Obj, *steps: AnyStep) -> bool:
+    """May this model be sharded in a run that comes to all of these? Others are built for another setting."""
+    units = [step for step, _ in program.units(model, *RELATED)]
+    return not units or any(all(map(unit.together, steps)) for unit in units)
+
+
+Pair = tuple[Step[events.Backward], Step[events.Backward]]
+
+
+def window(program: Program, step: Step[events.Zeroed], model: Obj) -> Pair | None:
     """The backward before the gradients are cleared, and the next one after; None where there are not both."""
-    backwards = list(program.trace.of(events.Backward))
+    backwards = [each for each in program.trace.of(events.Backward) if is_there(program, model, each)]
     before = [each for each in backwards if each.index < step.index and each.driven_before(step)]
     after = [each for each in backwards if each.index > step.index]
     again = [each for each in backwards if shared_loop(step, each) is not None]

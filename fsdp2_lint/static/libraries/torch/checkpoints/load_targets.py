@@ -10,7 +10,7 @@ from .....vocab.declared import record
 from .....vocab.finding import Moment
 from ....domain import events
 from ....domain.path_conditions import PathCondition
-from ....domain.values import NONE, Const, DictV, Obj, StateDict, Value
+from ....domain.values import NONE, Const, DictV, Obj, ParamV, StateDict, Value
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import external
@@ -48,6 +48,7 @@ def note_load(machine: Machine, call: Call, states: Iterable[Value]) -> None:
             empty=tuple(_empty_parts(machine, target)),
             optimizers=tuple(each for value in (target, *states) for each in _optimizers(machine, value)),
             gone=tuple(_gone(machine, target, call.node)),
+            copies=tuple(_copies(machine, target)),
             planned=planner != NONE,
             planners=tuple(machine.alternatives(planner)),
             loops=machine.loops,
@@ -79,6 +80,14 @@ def _gone(machine: Machine, target: Value, node: nodes.NodeNG) -> Iterator[State
             held = machine.entries(leaf).entries if isinstance(leaf, DictV) else [(NONE, machine.guard, leaf)]
             for _, _, item in held:
                 yield from (each for _, each in machine.alternatives(item) if isinstance(each, StateDict))
+
+
+def _copies(machine: Machine, target: Value) -> Iterator[str]:
+    """Under which keys copies of parameters are, which some object may keep, or nobody."""
+    for _, leaf in machine.alternatives(target):
+        for key, _, item in machine.entries(leaf).entries if isinstance(leaf, DictV) else ():
+            if any(isinstance(part, ParamV) and part.copied and not part.grad for part in machine.inside(item)):
+                yield f"{key.value!r}" if isinstance(key, Const) else "one key"
 
 
 def _empty_parts(machine: Machine, target: Value) -> Iterator[tuple[PathCondition, str, DictV]]:
