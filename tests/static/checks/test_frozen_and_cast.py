@@ -200,3 +200,26 @@ LAYERS = "nn.Sequential(nn.Linear(8, 8, dtype=DTYPES[args.dtype]))"
 def test_a_table_of_dtypes_is_no_fault(model: str, default: str, expected: str) -> None:
     body = OFFERED.replace("DEFAULT", default).replace("MODEL", f"model = {model}")
     assert analyse(script(body)).verdicts("FSDP501") == {expected}
+
+
+FIELD = """
+from dataclasses import dataclass
+from unseen import overrides
+
+
+@dataclass
+class Settings:
+    dtype: str = "DEFAULT"
+
+
+args = Settings()
+for name, value in overrides():
+    setattr(args, name, value)
+"""
+
+
+@pytest.mark.parametrize(("default", "expected"), [("float32", "unknown"), ("bfloat16", "violated")])
+def test_a_field_that_may_be_set_otherwise(default: str, expected: str) -> None:
+    before, after = OFFERED.split("parser = ")[0], OFFERED.split("args = parser.parse_args()")[1]
+    body = before + FIELD.replace("DEFAULT", default) + after.replace("MODEL", "model = Net().to(DTYPES[args.dtype])")
+    assert analyse(script(body)).verdicts("FSDP501") == {expected}

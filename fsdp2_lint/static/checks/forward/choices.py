@@ -129,11 +129,11 @@ def _is_rank(formula: Formula) -> bool:
 
 
 def _is_draw(atom: Formula, obj: Obj) -> bool:
-    """A drawn number, compared with a number in the source that is not 0: a rate of 0 draws in vain."""
+    """A drawn number, compared with a rate, or with a number in the source that is not 0: that draws in vain."""
     if not generator_of(obj):
         return False
     asked = atom[1]
-    if isinstance(asked, tuple) and asked[0] == "equal":
+    if isinstance(asked, tuple) and asked[0] in ("equal", "compare"):
         return True
     if atom[0] == "compared":
         return atom[3] not in (0, 1)

@@ -10,7 +10,7 @@ from .....vocab.declared import record
 from .....vocab.finding import Moment
 from ....domain.path_conditions import TRUE
 from ....domain.store import Entries, Items
-from ....domain.values import AbstractObject, Bound, Const, Func, Obj, Partial, Text, Value, unknown
+from ....domain.values import NONE, AbstractObject, Bound, Const, Func, Obj, Partial, Text, Value, unknown
 from ....frontend.packages import is_of_python
 from ....interpreter.call import Call
 from ....interpreter.expressions import own_values
@@ -24,6 +24,7 @@ CLOCKS = frozenset(
     """time.time time.monotonic time.perf_counter time.process_time time.time_ns time.monotonic_ns
     time.perf_counter_ns datetime.datetime.now datetime.datetime.utcnow""".split()
 )
+_GENERATORS = frozenset({"random.Random", "numpy.random.default_rng", "numpy.random.RandomState"})
 _ASKING = frozenset({"os.path.exists", "os.path.isfile", "os.path.isdir", "os.path.lexists", "os.path.getmtime"})
 ASKED_OF_PATHS = frozenset({"exists", "is_file", "is_dir"})
 _OF_A_NODE = ("/tmp/", "/var/tmp/", "/dev/shm/")
@@ -48,6 +49,8 @@ def made_by_call(machine: Machine, made: Obj, qname: str, call: Call) -> None:
     elif generator := generator_of(made):
         words = f"a random number of {generator}"
         own_values.began(machine, made.atom, Own(words, when=machine.moment(call.node), draw=generator))
+    elif qname in _GENERATORS:
+        _seeded(machine, made.atom, call)
     elif qname in _ASKING:
         asked_file(machine, made, call.arg(0, "path"))
     elif not qname.startswith(_NO_VALUES):
@@ -68,6 +71,26 @@ def asked_file(machine: Machine, made: Obj, path: Value | None) -> None:
     else:
         own = Own("whether a file exists", doubt="whether all nodes see the same files is not known")
     own_values.began(machine, made.atom, own)
+
+
+def _seeded(machine: Machine, generator: AbstractObject, call: Call) -> None:
+    """What a generator of its own draws is the same on all ranks if they seed it with the same number."""
+    generator.forget(Own)
+    seeds = [leaf for value in call.all for leaf in machine.inside(value)]
+    apart = [differs(machine, seed) for seed in seeds if seed != NONE]
+    if not apart or True in apart:
+        words = (
+            "numbers that this rank draws by a seed of its own" if apart else "numbers of a generator without a seed"
+        )
+        own_values.began(machine, generator, Own(words, when=machine.moment(call.node)))
+    else:
+        own_values.passed_on(machine, generator.root, seeds)
+
+
+@method_observer
+def reseeded(machine: Machine, obj: Obj, name: str, call: Call) -> None:
+    if name == "seed" and obj.parent is None and obj.atom.origin in _GENERATORS:
+        _seeded(machine, obj.atom, call)
 
 
 @external("signal.signal")

@@ -1,0 +1,81 @@
+"""Layers that a random number leaves out: by which generator, with which seed, and at which rate."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.program import analyse, script
+
+NET = """
+import random
+import numpy as np
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(4))
+        self.rates = [float(os.environ["DROP"]) * i / 3 for i in range(4)]
+        self.own = GENERATOR
+
+    def forward(self, x):
+        for layer, rate in zip(self.layers, self.rates):
+            if self.training and DRAW < rate:
+                continue
+            x = layer(x)
+        return x
+"""
+TRAINING = """
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+SEED
+model = Net()
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+optimizer = torch.optim.AdamW(model.parameters())
+model(torch.ones(2, 8)).sum().backward()
+optimizer.step()
+"""
+
+
+def codes(draw: str, generator: str = "None", seed: str = "pass") -> list[str]:
+    net = NET.replace("GENERATOR", generator).replace("DRAW", draw)
+    return analyse(script(TRAINING.replace("SEED", seed), net=net)).codes
+
+
+@pytest.mark.parametrize(
+    ("draw", "generator", "seed"),
+    [
+        ("random.random()", "None", "pass"),
+        ("random.random()", "None", "random.seed(7 + rank)"),
+        ("torch.rand(()).item()", "None", "torch.manual_seed(7 + rank)"),
+        ("self.own.random()", "random.Random()", "pass"),
+        ("self.own.random()", "random.Random(7 + dist.get_rank())", "pass"),
+        ("self.own.random()", "np.random.default_rng(dist.get_rank())", "pass"),
+        ("self.own.rand()", "np.random.RandomState(dist.get_rank())", "pass"),
+    ],
+)
+def test_each_rank_leaves_out_others(draw: str, generator: str, seed: str) -> None:
+    assert "FSDP405" in codes(draw, generator, seed)
+
+
+@pytest.mark.parametrize(
+    ("draw", "generator", "seed"),
+    [
+        ("random.random()", "None", "random.seed(7)"),
+        ("torch.rand(()).item()", "None", "pass"),
+        ("self.own.random()", "random.Random(7)", "pass"),
+        ("self.own.random()", "np.random.default_rng(7)", "pass"),
+        ("0.5", "None", "pass"),
+    ],
+)
+def test_all_ranks_leave_out_the_same(draw: str, generator: str, seed: str) -> None:
+    assert "FSDP405" not in codes(draw, generator, seed)
+
+
+@pytest.mark.parametrize(("again", "expected"), [("7 + rank", True), ("7", False)])
+def test_a_generator_that_gets_another_seed(again: str, expected: bool) -> None:
+    seeded = TRAINING.replace("SEED", "pass").replace("model(torch", f"model.own.seed({again})\nmodel(torch", 1)
+    net = NET.replace("GENERATOR", "random.Random(0)").replace("DRAW", "self.own.random()")
+    assert ("FSDP405" in analyse(script(seeded, net=net)).codes) is expected
