@@ -151,8 +151,8 @@ class Calls(Objects):
             for _, item in self.machine.listing(held).items:
                 self.behind_hooks(obj, partial(self.machine.call, item, call))
         elif not module:
-            if obj.parent is not None and isinstance(obj.item, str) and obj.item.isidentifier():
-                return self.call_unresolved_method(obj.parent, obj.item, call)  # looked up before, called now
+            if obj.parent is not None and isinstance(obj.item, str) and obj.item.isidentifier() and not call.all:
+                return self.call_unresolved_method(obj.parent, obj.item, call)  # no part, which would be given an input
             if not self.harmless_object(obj) or self.has_effects(obj, call) or obj.atom.kind == "configuration":
                 self.havoc(describe(obj), self.handed_over(call), receiver=obj)
             elif not is_listed(obj.atom.origin):

@@ -30,7 +30,7 @@ from ..domain.values import (
 )
 from ..frontend.packages import is_optimizer
 from ..interpreter.call import Call
-from ..interpreter.expressions import own_values
+from ..interpreter.expressions import own_values, owning
 from ..interpreter.frames import Diverges
 from . import registered  # noqa: F401 (what is in it registers itself)
 from .calls import Calls
@@ -97,7 +97,7 @@ class TorchModel(Calls):
         if optim.owners(self.machine, TupleV(tuple(call.all))) and name not in IN_PLACE:
             return self.made_by(obj, f"{describe(obj)}.{name}()", call)
         made = self.answered(obj.child(("()", name, tuple(call.args) if len(call.args) < 3 else len(call.args))))
-        own_values.handed(self.machine, obj, made, call.all, followed=name in TENSOR_METHODS)
+        owning.handed(self.machine, obj, made, call.all, followed=name in TENSOR_METHODS)
         return made
 
     def kept_by_base(self, obj: Obj, cls: ClassV, call: Call) -> None:
@@ -155,7 +155,7 @@ class TorchModel(Calls):
 
     def taken_out(self, part: Value, indices: list[Value]) -> None:
         data.picked_by(self.machine, part, indices)
-        own_values.taken_by(self.machine, part, indices)
+        owning.taken_by(self.machine, part, indices)
 
     def is_option(self, obj: Obj) -> bool:
         return arguments.is_parser(obj.atom)
@@ -223,5 +223,5 @@ class TorchModel(Calls):
             self.callbacks(Call(call.node, [leaf]))
         made = unknown(f"{name}()")
         if isinstance(leaf, Cond) and name not in own_values.ABOUT:  # (x > 3).any()
-            own_values.passed_on(self.machine, made, [leaf])
+            owning.passed_on(self.machine, made, [leaf])
         return made

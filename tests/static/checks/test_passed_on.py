@@ -16,6 +16,7 @@ from torch.utils.data import DataLoader, DistributedSampler
 from transformers import AutoTokenizer
 import pkg
 
+kept = []
 tokenizer = AutoTokenizer.from_pretrained("gpt2")
 
 
@@ -68,6 +69,9 @@ SURE = {
     "the standard library": "good += statistics.mean(output.tolist())",
     "the length of a list of some": "good += len([v for v in output.tolist() if v > 3])",
     "a list that some were put into": "if large(output.tolist()):\n    good += 1",
+    "a list that decides what it gets": (
+        "if not kept:\n    kept.append(output.mean().item())\nif kept[0] > 3:\n    good += 1"
+    ),
     "any of some": "good += any(v > 3 for v in output.tolist())",
     "a dict in a list": 'rows = [{"a": output.mean().item()}]\ngood += sum(row["a"] for row in rows)',
     "how many rounds a loop ran": "n = 0\nwhile output[n].item() > 3:\n    n += 1\ngood = n",

@@ -30,7 +30,7 @@ from ...domain.values import (
 from ...frontend.names import lengthy, names_in
 from ...frontend.packages import builds_models
 from ..call import UNREAD_KEYWORDS, Call, Spread
-from ..expressions import domains, own_values
+from ..expressions import domains, own_values, owning
 from ..frames import FALL, RAISE, RETURN, Diverges, Frame
 from ..machine import L
 from ..syntax import by_position, checks, defaults_of, is_dataclass, returns_itself
@@ -67,7 +67,7 @@ class Functions(Aside[L]):
                 return receiver
             made = unknown(f"{func.name}()")
             made.atom.apart = True  # nothing of a model was in its hands
-            own_values.passed_on(self, made, [*args, *kwargs.values()], doubt=own_values.unseen(func.name))
+            owning.passed_on(self, made, [*args, *kwargs.values()], doubt=own_values.unseen(func.name))
             return self.as_annotated(func, made)
         active = sum(1 for frame in self.frames if frame.func is not None and frame.func.node is func.node)
         if active >= self.allowed_depth(args) or len(self.frames) >= BUDGET.frames:

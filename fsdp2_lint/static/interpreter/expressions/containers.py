@@ -36,7 +36,7 @@ from ...domain.values import (
 )
 from ..call import Call
 from ..machine import L
-from . import asked_names, enums, flags, own_values
+from . import asked_names, enums, flags, owning
 from .keys import by_one_part, in_any_order, spelled_out
 from .names import Names
 
@@ -62,7 +62,7 @@ class Containers(Names[L]):
         bounds = self.bounds_of(node)
         self.note_picks(bounds)
         made = unknown("a slice")
-        made.atom.per_rank = any(map(own_values.of_rank, bounds))
+        made.atom.per_rank = any(map(owning.of_rank, bounds))
         return made
 
     def bounds_of(self, node: nodes.Slice) -> list[Value]:
@@ -108,7 +108,7 @@ class Containers(Names[L]):
             self.store.put(made.id, Items(some, False, held.open_why))
             return made
         if isinstance(leaf, Obj):
-            return own_values.picked(self, leaf, self.bounds_of(node), leaf.child(SLICE), self.moment(node))
+            return owning.picked(self, leaf, self.bounds_of(node), leaf.child(SLICE), self.moment(node))
         return leaf if isinstance(leaf, (Const, Text)) else unknown("a slice")
 
     def some_of(self, value: Value) -> Value:
@@ -145,7 +145,7 @@ class Containers(Names[L]):
             return leaf
         if isinstance(leaf, Obj):
             indices = key.items if isinstance(key, TupleV) else (key,)
-            return own_values.picked(self, leaf, indices, self.libraries.item_of(leaf, key, node), self.moment(node))
+            return owning.picked(self, leaf, indices, self.libraries.item_of(leaf, key, node), self.moment(node))
         if isinstance(leaf, ClassV) and enums.is_enumeration(self, leaf):
             return enums.by_name(self, leaf, key)
         if isinstance(leaf, ClassV) and flags.is_flags(self, leaf):

@@ -30,7 +30,7 @@ from ...domain.values import (
 )
 from ..call import Call
 from ..machine import L
-from . import domains, lists, orders, own_values
+from . import domains, lists, orders, owning
 from .numbers import number_made_of, some_number
 from .texts import Texts
 
@@ -258,7 +258,7 @@ class Expressions(Texts[L]):
         if op in ("*", "+", "&", "|") and isinstance(right, Obj) and isinstance(left, Const) and not self.is_text(left):
             return right.child(("op", op, left))
         result = number_made_of(self, "arithmetic", left, right)
-        result.atom.per_rank = any(map(own_values.of_rank, (left, right)))
+        result.atom.per_rank = any(map(owning.of_rank, (left, right)))
         result.atom.shared = all(self.per_rank(part) is False for part in (left, right))
         result.atom.agreed = result.atom.shared and any(
             isinstance(part, Obj) and part.atom.agreed for part in (left, right)

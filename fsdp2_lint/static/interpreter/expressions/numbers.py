@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...domain.says import Says
 from ...domain.values import SLICE, SOME, Const, Ext, GuardedUnion, ListV, Obj, TupleV, Value, is_call, unknown
 from ..machine import AnyMachine
-from . import own_values
+from . import owning
 
 if TYPE_CHECKING:
     from ..machine import AnyMachine
@@ -68,7 +68,7 @@ def said_by_all(machine: AnyMachine, values: Iterable[Value]) -> Says:
 def number_made_of(machine: AnyMachine, origin: str, *parts: Value) -> Obj:
     """A number that is not calculated here, and who says it."""
     made = some_number(origin, said_by_all(machine, parts))
-    own_values.passed_on(machine, made, parts)
+    owning.passed_on(machine, made, parts)
     return made
 
 

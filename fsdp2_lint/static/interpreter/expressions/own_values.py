@@ -12,7 +12,6 @@ from ...domain.formulas import Formula, atoms
 from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.values import (
     PICK,
-    AbstractObject,
     Computed,
     Cond,
     Const,
@@ -21,14 +20,12 @@ from ...domain.values import (
     GuardedUnion,
     ListV,
     Obj,
-    Rank,
     Text,
     TupleV,
     Value,
     is_call,
     is_each,
 )
-from ...frontend.packages import builds_models
 from ..machine import AnyMachine
 
 # What is asked of data beside what it holds: the ranks may well agree in it.
@@ -64,95 +61,9 @@ class Own:
     path: PathCondition = TRUE
 
 
-def began(machine: AnyMachine, atom: AbstractObject, own: Own) -> None:
-    machine.owned = True
-    atom.know(replace(own, via=own.via | {atom.root}))
-
-
-def passed_on(
-    machine: AnyMachine, made: Obj, parts: Iterable[Value], *, doubt: str = "", elements: bool = False
-) -> None:
-    """What is made of a rank's own values is its own. ``doubt``: why it may be the same all the same."""
-    own = first(machine, parts) if machine.owned else None
-    if own is not None and made.atom.state(Own) is None:
-        began(machine, made.atom, replace(own, elements=elements, doubt=own.doubt or doubt))
-
-
-def unseen(function: str) -> str:
-    """Why it may be the same what a function made of a rank's own values that nobody followed."""
-    return f"whether {function}(), which was not followed, makes the same of it is not known"
-
-
-def kept_by_package(machine: AnyMachine, qname: str, given: list[Value]) -> None:
-    """What a package that is not seen keeps of a rank's own values, its objects may tell."""
-    if machine.owned and (own := first(machine, given)) is not None:
-        doubt = own.doubt or f"whether what {qname}() left there is the same on all ranks is not known"
-        machine.own_packages[qname.partition(".")[0]] = replace(own, elements=False, doubt=doubt)
-
-
-def handed(machine: AnyMachine, obj: Obj, made: Obj, given: list[Value], *, followed: bool) -> None:
-    """A method of ``obj`` was given such values and returned ``made``. ``followed``: what it does to them is known."""
-    own = first(machine, given) if machine.owned and not obj.atom.module else None
-    if own is None:
-        return
-    doubt = "" if followed else unseen(str(made.item[1]))
-    machine.own_answers[made] = replace(own, via=own.via | {made}, elements=False, doubt=own.doubt or doubt)
-    if not followed and obj.atom.kind == "opaque":
-        doubt = f"whether what {made.item[1]}() left in it is the same on all ranks is not known"
-        machine.own_answers[obj] = replace(own, via=own.via | {obj}, elements=False, doubt=own.doubt or doubt)
-
-
-def taken_by(machine: AnyMachine, part: Value, indices: list[Value]) -> None:
-    """A part of something was taken out by such a value: by an index, or by a key."""
-    own = first(machine, indices) if machine.owned and isinstance(part, Obj) else None
-    if own is not None and isinstance(part, Obj) and own_of(machine, part) is None:
-        doubt = own.doubt or "whether all ranks take the same part of it is not known"
-        machine.own_answers[part] = replace(own, via=own.via | {part}, elements=False, doubt=doubt)
-
-
-def of_rank(value: Value) -> bool:
-    """Is it a number of this rank, or made of one?"""
-    return isinstance(value, Rank) or isinstance(value, Obj) and value.atom.per_rank
-
-
-def picked(machine: AnyMachine, of: Obj, indices: Iterable[Value], part: Value, when: Moment) -> Value:
-    """``part`` of some data, taken out by ``indices``: this rank's own where one of them is made of its number."""
-    data = of.atom.kind == "unknown" and not of.atom.module and not builds_models(of.atom.origin)
-    if not (data and isinstance(part, Obj) and any(map(of_rank, indices))):
-        return part
-    made = AbstractObject("unknown", origin="a part for each rank", site=when.at)
-    made.operands = (of, *indices)
-    began(machine, made, Own("the part of the data that this rank takes", when=when, picked=True))
-    return made.root
-
-
-def first(machine: AnyMachine, values: Iterable[Value]) -> Own | None:
-    """What of these is a rank's own."""
-    return surest(own_of(machine, value) for value in values)
-
-
-def surest(found: Iterable[Own | None]) -> Own | None:
-    """The first for sure, else the first in doubt."""
-    doubtful = None
-    for own in found:
-        if own is not None and not own.doubt:
-            return own
-        doubtful = doubtful or own
-    return doubtful
-
-
 def own_of(machine: AnyMachine, value: Value) -> Own | None:
     """What makes a value another one on each rank; None where nothing is known that does."""
-    if not machine.owned:
-        return None
-    if isinstance(value, Obj):
-        return _of_object(machine, value)
-    if isinstance(value, Cond):
-        return first(machine, _in(value.formula))
-    if isinstance(value, Ext):
-        told: Own | None = machine.own_packages.get(value.qname.partition(".")[0])
-        return told
-    return surest(_of_parts(machine, value)) if isinstance(value, _MADE_OF_PARTS) else None
+    return _Search(machine).of(value) if machine.owned else None
 
 
 def own_in(machine: AnyMachine, data: Obj) -> Own | None:
@@ -160,50 +71,111 @@ def own_in(machine: AnyMachine, data: Obj) -> Own | None:
     return own_of(machine, data) or data.atom.state(Own)
 
 
-def _of_parts(machine: AnyMachine, value: Value) -> Iterable[Own | None]:
-    """Of all that lies in a value, and of what decides which of several it is, or whether it lies there."""
-    pending, seen = [value], {value}
-    while pending:
-        at = pending.pop()
-        if not isinstance(at, _MADE_OF_PARTS):
-            yield own_of(machine, at)
-            continue
-        parts = _parts(machine, at)
-        yield chosen(machine, (path for path, _ in parts))
-        fresh = [part for _, part in reversed(parts) if part not in seen]
-        seen.update(fresh)
-        pending += fresh
+def first(machine: AnyMachine, values: Iterable[Value]) -> Own | None:
+    """What of these is a rank's own."""
+    return _Search(machine).first(values) if machine.owned else None
 
 
-def chosen(machine: AnyMachine, paths: Iterable[PathCondition]) -> Own | None:
-    """What of a rank's own decides which of these paths is taken."""
-    asked = dict.fromkeys(atom for path in paths for formula, _ in path.literals for atom in atoms(formula))
-    return surest(asked_for(machine, atom) for atom in asked) if machine.owned else None
+def chosen(machine: AnyMachine, path: PathCondition) -> Own | None:
+    """What of a rank's own decides whether this path is taken."""
+    return _Search(machine).chosen([path]) if machine.owned else None
 
 
 def size_of(machine: AnyMachine, value: ListV | DictV) -> Own | None:
     """What of a rank's own decides how much a list or a dict holds."""
-    decided = chosen(machine, (path for path, _ in machine.contents(value)))
-    if decided is not None or (held := own_of(machine, value)) is None:
-        return decided
-    return _sized(held)
-
-
-def _parts(machine: AnyMachine, value: Value) -> list[tuple[PathCondition, Value]]:
-    if isinstance(value, GuardedUnion):
-        return list(machine.alternatives(value))
-    if isinstance(value, Text):
-        return [(TRUE, part) for part in machine.text_parts[value.of - 1][1]] if value.of else []
-    return machine.contents(value)
+    return _Search(machine).size(value) if machine.owned else None
 
 
 def asked_for(machine: AnyMachine, atom: Formula) -> Own | None:
     """What of a rank's own a condition asks for: what the value is, and not of which kind."""
-    if isinstance(atom, bool) or atom[0] not in _ANSWERS or atom[0] == "is" and atom[2] is None or _of_kind(atom):
+    return _Search(machine).asked(atom) if machine.owned else None
+
+
+class _Search:
+    """Through all that a value is made of. A list may lie in itself, and decide what is put into it: once is enough."""
+
+    def __init__(self, machine: AnyMachine) -> None:
+        self._machine = machine
+        self._seen: set[Value | tuple[str, Value]] = set()
+
+    def first(self, values: Iterable[Value]) -> Own | None:
+        return _surest(map(self.of, values))
+
+    def of(self, value: Value) -> Own | None:
+        if isinstance(value, Obj):
+            return self._of_object(value)
+        if isinstance(value, Cond):
+            return self.first(_in(value.formula))
+        if isinstance(value, Ext):
+            told: Own | None = self._machine.own_packages.get(value.qname.partition(".")[0])
+            return told
+        if not isinstance(value, _MADE_OF_PARTS) or value in self._seen:
+            return None
+        self._seen.add(value)
+        return _surest(self._of_parts(value))
+
+    def _of_parts(self, value: Value) -> Iterable[Own | None]:
+        """Of all that lies in a value, and of what decides which of several it is, or whether it lies there."""
+        parts = self._parts(value)
+        yield self.chosen(path for path, _ in parts)
+        yield from (self.of(part) for _, part in parts)
+
+    def _parts(self, value: Value) -> list[tuple[PathCondition, Value]]:
+        machine = self._machine
+        if isinstance(value, GuardedUnion):
+            return list(machine.alternatives(value))
+        if isinstance(value, Text):
+            return [(TRUE, part) for part in machine.text_parts[value.of - 1][1]] if value.of else []
+        return machine.contents(value)
+
+    def chosen(self, paths: Iterable[PathCondition]) -> Own | None:
+        """What decides which of these paths is taken."""
+        asked = dict.fromkeys(atom for path in paths for formula, _ in path.literals for atom in atoms(formula))
+        return _surest(map(self.asked, asked))
+
+    def size(self, value: ListV | DictV) -> Own | None:
+        if ("size", value) in self._seen:
+            return None
+        self._seen.add(("size", value))
+        decided = self.chosen(path for path, _ in self._machine.contents(value))
+        if decided is not None or (held := self.of(value)) is None:
+            return decided
+        return _sized(held)
+
+    def asked(self, atom: Formula) -> Own | None:
+        if isinstance(atom, bool) or atom[0] not in _ANSWERS or atom[0] == "is" and atom[2] is None or _of_kind(atom):
+            return None
+        if atom[0] == "truth" and isinstance(atom[1], (ListV, DictV)):
+            return self.size(atom[1])
+        return self.first(_in(atom[1:]))
+
+    def _of_object(self, obj: Obj) -> Own | None:
+        names = {_name(item) for item in obj.path}
+        if names & _KIND or (own := self._of_what_it_holds(obj)) is None:
+            return None
+        return _sized(own) if names & _SIZES else own
+
+    def _of_what_it_holds(self, obj: Obj) -> Own | None:
+        own = obj.atom.state(Own)
+        if own is not None:
+            return own if not own.elements or any(map(is_each, obj.path)) else None
+        told: Own | None = next(filter(None, map(self._machine.own_answers.get, obj.above)), None)
+        if told is not None and not obj.atom.module:
+            return told
+        for item in obj.path:  # what a model makes of a batch, or whatever else is called with it
+            if is_call(item) and len(item) > 2 and (given := self.first(_in(item[2]))) is not None:
+                return _answered(given, obj, str(item[1]))
         return None
-    if atom[0] == "truth" and isinstance(atom[1], (ListV, DictV)):
-        return size_of(machine, atom[1])
-    return first(machine, _in(atom[1:]))
+
+
+def _surest(found: Iterable[Own | None]) -> Own | None:
+    """The first for sure, else the first in doubt."""
+    doubtful = None
+    for own in found:
+        if own is not None and not own.doubt:
+            return own
+        doubtful = doubtful or own
+    return doubtful
 
 
 def _of_kind(atom: Formula) -> bool:
@@ -230,35 +202,20 @@ def _is_pick(item: Any) -> bool:
     return isinstance(item, tuple) and item[:1] == (PICK,)
 
 
-def _of_object(machine: AnyMachine, obj: Obj) -> Own | None:
-    names = {_name(item) for item in obj.path}
-    if names & _KIND or (own := _of_what_it_holds(machine, obj)) is None:
-        return None
-    return _sized(own) if names & _SIZES else own
-
-
 def _sized(own: Own) -> Own:
     """How large or how long something is that holds a rank's own values."""
     return replace(own, doubt=own.doubt or "whether it is of one size on all ranks is not known")
-
-
-def _of_what_it_holds(machine: AnyMachine, obj: Obj) -> Own | None:
-    own = obj.atom.state(Own)
-    if own is not None:
-        return own if not own.elements or any(map(is_each, obj.path)) else None
-    told: Own | None = next(filter(None, map(machine.own_answers.get, obj.above)), None)
-    if told is not None and not obj.atom.module:
-        return told
-    for item in obj.path:  # what a model makes of a batch, or whatever else is called with it
-        if is_call(item) and len(item) > 2 and (given := first(machine, _in(item[2]))) is not None:
-            return _answered(given, obj, str(item[1]))
-    return None
 
 
 def _answered(given: Own, obj: Obj, method: str) -> Own:
     """What a call returned that was given such a value: of a model it is a rank's own, else it seems so."""
     doubt = "" if obj.atom.module else unseen(method)
     return replace(given, via=given.via | set(_outputs(obj)), elements=False, doubt=given.doubt or doubt)
+
+
+def unseen(function: str) -> str:
+    """Why it may be the same what a function made of a rank's own values that nobody followed."""
+    return f"whether {function}(), which was not followed, makes the same of it is not known"
 
 
 def _outputs(obj: Obj) -> Iterable[Obj]:

@@ -33,7 +33,7 @@ from ...domain.values import (
     unknown,
 )
 from ...interpreter.call import Call
-from ...interpreter.expressions import domains, orders, own_values
+from ...interpreter.expressions import domains, orders, own_values, owning
 from ...interpreter.expressions.domains import added_where
 from ...interpreter.expressions.numbers import number_made_of, some_number
 from ..computed import computed
@@ -271,7 +271,7 @@ def _length(machine: Machine, value: Value) -> Value:
         return number
     some = some_number("len()")
     if isinstance(value, (ListV, DictV)) and (own := own_values.size_of(machine, value)) is not None:
-        own_values.began(machine, some.atom, own)
+        owning.began(machine, some.atom, own)
     some.atom.positive = any(
         path is TRUE and isinstance(item, Obj) and item.atom.module is True for path, item in held.items
     )
@@ -295,7 +295,7 @@ def _quantified(machine: Machine, value: Value, name: str, node: nodes.NodeNG) -
             return machine.cond(either(parts) if name == "any" else both(parts))
     if (own := own_values.own_of(machine, value)) is not None:
         made = unknown(name)
-        own_values.began(machine, made.atom, own)
+        owning.began(machine, made.atom, own)
         return made
     if machine.loops:  # most likely about what the loop visits: which elements pass is open
         return machine.cond(("truth", (LARGE, name, machine.fresh())))

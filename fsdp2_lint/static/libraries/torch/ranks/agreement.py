@@ -6,7 +6,8 @@ from astroid import nodes
 
 from ....domain.values import AbstractObject, Obj, Value
 from ....interpreter.call import Call
-from ....interpreter.expressions.own_values import Own, began
+from ....interpreter.expressions.own_values import Own
+from ....interpreter.expressions.owning import began
 from ...interface import Machine
 
 AGREEING = frozenset({"all_reduce", "broadcast"})

@@ -10,7 +10,7 @@ from ....domain import events
 from ....domain.events import Step
 from ....domain.values import NONE, AbstractObject, Const, Obj, Rank, Value, unknown
 from ....interpreter.call import Call
-from ....interpreter.expressions import own_values
+from ....interpreter.expressions import own_values, owning
 from ....interpreter.syntax import class_body
 from ...interface import Machine
 from ...tables import external, method
@@ -254,5 +254,5 @@ def drawn(machine: Machine, call: Call) -> Value:
         if any(differs(machine, seed) for seed in seeds):
             own_sources.drawn_for_rank(machine, made.atom, machine.moment(call.node))
         elif own := own_values.first(machine, seeds):
-            own_values.began(machine, made.atom, own)
+            owning.began(machine, made.atom, own)
     return made

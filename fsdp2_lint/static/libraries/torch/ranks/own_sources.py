@@ -13,7 +13,7 @@ from ....domain.store import Entries, Items
 from ....domain.values import NONE, AbstractObject, Bound, Const, Func, Obj, Partial, Text, Value, unknown
 from ....frontend.packages import is_of_python
 from ....interpreter.call import Call
-from ....interpreter.expressions import own_values
+from ....interpreter.expressions import own_values, owning
 from ....interpreter.expressions.own_values import Own
 from ...interface import Machine
 from ...tables import IN_PLACE, external, method_observer
@@ -45,10 +45,10 @@ def made_by_call(machine: Machine, made: Obj, qname: str, call: Call) -> None:
     if any(differs(machine, value) for value in call.all):
         made.atom.know(GivenRank())
     if qname in CLOCKS:
-        own_values.began(machine, made.atom, Own("the clock of this rank", when=machine.moment(call.node)))
+        owning.began(machine, made.atom, Own("the clock of this rank", when=machine.moment(call.node)))
     elif generator := generator_of(made):
         words = f"a random number of {generator}"
-        own_values.began(machine, made.atom, Own(words, when=machine.moment(call.node), draw=generator))
+        owning.began(machine, made.atom, Own(words, when=machine.moment(call.node), draw=generator))
     elif qname in _GENERATORS:
         _seeded(machine, made.atom, call)
     elif qname in _ASKING:
@@ -56,9 +56,9 @@ def made_by_call(machine: Machine, made: Obj, qname: str, call: Call) -> None:
     elif not qname.startswith(_NO_VALUES):
         known = qname.startswith(_NUMBERS) or is_of_python(qname)
         doubt, of_data = "" if known else own_values.unseen(qname), qname.startswith("torch.utils.data.")
-        own_values.passed_on(machine, made, call.all, doubt=doubt, elements=of_data)
+        owning.passed_on(machine, made, call.all, doubt=doubt, elements=of_data)
         if not known and not machine.libraries.harmless(qname):
-            own_values.kept_by_package(machine, qname, call.all)
+            owning.kept_by_package(machine, qname, call.all)
 
 
 def asked_file(machine: Machine, made: Obj, path: Value | None) -> None:
@@ -70,7 +70,7 @@ def asked_file(machine: Machine, made: Obj, path: Value | None) -> None:
         own = Own(f"whether {name} exists on this node")
     else:
         own = Own("whether a file exists", doubt="whether all nodes see the same files is not known")
-    own_values.began(machine, made.atom, own)
+    owning.began(machine, made.atom, own)
 
 
 def _seeded(machine: Machine, generator: AbstractObject, call: Call) -> None:
@@ -82,9 +82,9 @@ def _seeded(machine: Machine, generator: AbstractObject, call: Call) -> None:
         words = (
             "numbers that this rank draws by a seed of its own" if apart else "numbers of a generator without a seed"
         )
-        own_values.began(machine, generator, Own(words, when=machine.moment(call.node)))
+        owning.began(machine, generator, Own(words, when=machine.moment(call.node)))
     else:
-        own_values.passed_on(machine, generator.root, seeds)
+        owning.passed_on(machine, generator.root, seeds)
 
 
 @method_observer
@@ -133,7 +133,7 @@ def _set_in(handler: Value) -> set[str]:
 
 def _flag(machine: Machine, name: str) -> Obj:
     made = unknown(name)
-    own_values.began(machine, made.atom, Own("a flag that a signal sets at another time on each rank"))
+    owning.began(machine, made.atom, Own("a flag that a signal sets at another time on each rank"))
     return made
 
 
@@ -160,7 +160,7 @@ def _written_apart(machine: Machine, obj: Obj, parts: list[Value], *, same: bool
         return
     own, made = own_values.first(machine, parts), written(machine, obj, parts)
     if own is not None:
-        own_values.began(machine, made.atom, replace(own, via=own.via | {obj}, elements=False))
+        owning.began(machine, made.atom, replace(own, via=own.via | {obj}, elements=False))
 
 
 def _written_in_place(machine: Machine, obj: Obj, parts: list[Value], *, whole: bool) -> None:
@@ -174,7 +174,7 @@ def _written_in_place(machine: Machine, obj: Obj, parts: list[Value], *, whole: 
     made.note_as_of(obj.atom)
     made.forget(Own)
     if own is not None:
-        own_values.began(machine, made, replace(own, via=own.via | {obj}, elements=False))
+        owning.began(machine, made, replace(own, via=own.via | {obj}, elements=False))
     machine.store.exchange(obj, made.root)
 
 
@@ -184,8 +184,8 @@ def _is_new_tensor(obj: Obj) -> bool:
 
 def part_of_data(machine: Machine, atom: AbstractObject, dealt: Moment) -> None:
     """A loader whose sampler, made at ``dealt``, gives each rank its own part."""
-    own_values.began(machine, atom, Own("the batches of this rank", when=dealt, elements=True))
+    owning.began(machine, atom, Own("the batches of this rank", when=dealt, elements=True))
 
 
 def drawn_for_rank(machine: Machine, atom: AbstractObject, drawn: Moment) -> None:
-    own_values.began(machine, atom, Own("data that this rank draws by a seed of its own", when=drawn))
+    owning.began(machine, atom, Own("data that this rank draws by a seed of its own", when=drawn))

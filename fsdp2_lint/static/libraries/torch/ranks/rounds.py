@@ -7,7 +7,7 @@ from astroid import nodes
 from ....domain import events
 from ....domain.path_conditions import PathCondition
 from ....domain.values import BELOW, BELOW_ANYHOW, Const, Obj, ParamV, Text, TupleV, Value
-from ....interpreter.expressions import orders, own_values
+from ....interpreter.expressions import orders, own_values, owning
 from ....interpreter.expressions.conditions import mentions_rank
 from ....interpreter.expressions.numbers import is_number, number_made_of
 from ....interpreter.syntax import changed_in
@@ -51,7 +51,7 @@ def left(machine: Machine, node: nodes.NodeNG) -> None:
         at = at.parent
     if loops:
         machine.emit(events.LoopLeft(loops=loops if isinstance(node, nodes.Return) else loops[:1]), node)
-        if not isinstance(node, nodes.Return) and (own := own_values.chosen(machine, [machine.guard])) is not None:
+        if not isinstance(node, nodes.Return) and (own := own_values.chosen(machine, machine.guard)) is not None:
             machine.ended_by[loops[0]] = own
 
 
@@ -64,7 +64,7 @@ def ended(machine: Machine, loop: nodes.NodeNG) -> None:
             counted = machine.store.get((scope, target.name))
             if isinstance(counted, Obj) and is_number(counted) and own_values.own_of(machine, counted) is None:
                 made = number_made_of(machine, target.name, counted)
-                own_values.began(machine, made.atom, own)
+                owning.began(machine, made.atom, own)
                 machine.store.put((scope, target.name), made, local=isinstance(scope, int))
 
 

@@ -7,7 +7,7 @@ from astroid import nodes
 from ....domain import events
 from ....domain.values import Computed, Obj, ParamV, Value
 from ....interpreter.call import Call
-from ....interpreter.expressions import own_values
+from ....interpreter.expressions import own_values, owning
 from ....interpreter.expressions.own_values import Own
 from ...interface import Machine
 from ...tables import external
@@ -22,7 +22,7 @@ def taken(machine: Machine, leaf: ParamV | Computed, made: Obj, node: nodes.Node
     if not machine.libraries.any_sharded or not part.of.grad or part.how not in {_SHARDS, *_PARTIAL}:
         return
     words = "this rank's part of a gradient"
-    own_values.began(machine, made.atom, Own(words, when=machine.moment(node), part=part, path=machine.guard))
+    owning.began(machine, made.atom, Own(words, when=machine.moment(node), part=part, path=machine.guard))
 
 
 def scaled(machine: Machine, leaf: ParamV, by: Value, node: nodes.NodeNG) -> None:
