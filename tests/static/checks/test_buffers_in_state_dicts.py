@@ -105,3 +105,27 @@ optimizer.step()
 ])  # fmt: skip
 def test_who_comes_past_a_check_has_what_is_made_behind_it(check: str, verdict: str) -> None:
     assert analyse(script(CHECKED.format(check))).verdicts("FSDP204") == {verdict}
+
+
+AVERAGE = """
+with torch.device("meta"):
+    average = Rotary(8).requires_grad_(False)
+fully_shard(average)
+average.to_empty(device="cuda")
+average.load_state_dict(model.state_dict(), strict=False)
+{}
+with torch.no_grad():
+    average(torch.ones(1, 8))
+"""
+
+
+@pytest.mark.parametrize(
+    ("then", "expected"), [("pass", "violated"), ("average.table = torch.arange(8).float()", "upheld")]
+)
+def test_a_model_that_is_only_run(then: str, expected: str) -> None:
+    """A teacher, or the mean of the weights: no backward comes behind its forward."""
+    trained = MAIN.format("model.table.copy_(torch.arange(8))").replace(
+        "torch.arange(wide).float())", "torch.arange(wide).float(), persistent=False)"
+    )
+    found = analyse(script(trained + AVERAGE.format(then)))
+    assert found.codes.count("FSDP204") == (expected == "violated")

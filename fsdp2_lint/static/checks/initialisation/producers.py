@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ....vocab.events.base import Event
 from ....vocab.events.initialisation import (
@@ -32,25 +33,31 @@ from .writes import StaticWrite
 @at_end
 def materialised(program: Program) -> Iterator[Event]:
     for emptied in program.trace.of(events.Emptied):
-        for fresh in trained_after(program, emptied):
-            yield Materialised(when=fresh.call.when, model=fresh)
+        for fresh, trained in run_after(program, emptied):
+            if trained:
+                yield Materialised(when=fresh.call.when, model=fresh)
             yield ForwardSeen(when=fresh.call.when, model=fresh)
-            draws = list(draws_of(fresh, emptied))
+            draws = list(draws_of(fresh, emptied)) if trained else []
             if draws:  # one is enough
                 model = next((each for each in draws if each.same_numbers().surely), draws[0])
                 yield ShardsDrawn(when=model.begin.when, model=model)
 
 
-def trained_after(program: Program, begin: AnyStep) -> Iterator[StaticEmptied]:
-    """The first call and the backward behind it, of a sharded model that surely runs after ``begin``."""
+def run_after(program: Program, begin: AnyStep) -> Iterator[tuple[StaticEmptied, bool]]:
+    """The first call of a sharded model that surely runs after ``begin``, and whether a backward comes behind it.
+
+    Up to that, or to the end of the program, its forward may compute what it needs.
+    """
     obj = begin.subject
     if obj is None or not _known_by_one_name(program, obj):
         return
-    for call in program.trace.of(events.Called, after=begin):
-        if _surely_runs(program, obj, call):
-            if (end := next(program.trace.of(events.Backward, after=call), None)) is not None:
-                yield StaticEmptied(program, obj, begin, call, end)
-                return
+    call = next(
+        (each for each in program.trace.of(events.Called, after=begin) if _surely_runs(program, obj, each)), None
+    )
+    if call is not None:
+        end = next(program.trace.of(events.Backward, after=call), None)
+        last = end or replace(program.trace.steps[-1], guard=call.guard)
+        yield StaticEmptied(program, obj, begin, call, last), end is not None
 
 
 def _surely_runs(program: Program, obj: Obj, call: Step[events.Called]) -> bool:
