@@ -40,6 +40,14 @@ class SameDataOnEveryRank(Rule):
                 severity=Severity.WARNING,
             )
             return
+        if by_dimension := event.batch.same_in_each_replica():
+            yield self.found(
+                by_dimension.what.when,
+                "one dimension of the mesh deals out the data: ranks that differ on the other one get the same batches",
+                by_dimension.what.words,
+                (event.when, "this forward is trained on them"),
+            )
+            return
         if source := event.batch.same_on_every_rank():
             yield self.found(
                 event.when,

@@ -160,11 +160,13 @@ class Const:
 class Rank:
     """A rank's number. ``kind``: "global", "local", "node" or "group" (a mesh's or sub-group's).
 
-    ``at`` is where it is read, for the words of a finding: it is the same number wherever it is.
+    ``at`` is where it is read, for the words of a finding: it is the same number wherever it is. ``mesh``: of which the
+    number is that on one dimension of several.
     """
 
     kind: str
     at: Site | None = field(default=None, compare=False)
+    mesh: Obj | None = field(default=None, compare=False)
 
 
 @record

@@ -19,6 +19,9 @@ class Batch(Protocol):
     def same_on_every_node(self) -> Answer[Place]:
         """Do the ranks of one number on their nodes get this very batch? yes: Place where that number is taken."""
 
+    def same_in_each_replica(self) -> Answer[Place]:
+        """Do ranks of one number on a dimension of the mesh get this very batch? yes: Place where it is read."""
+
     def apart_in_one_unit(self) -> Answer[tuple[Place, Place]]:
         """Do ranks that share layers get batches of their own? yes: where they are dealt out, and layers split."""
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ....vocab.answers import Answer, unknown, yes
-from ....vocab.finding import Place
+from ....vocab.finding import Moment, Place
 from ...domain import events
 from ...domain.values import NONE, SOME, Const, Obj, Rank, Text, TupleV, Value
 from ...frontend.packages import is_listed
 from ...interpreter.expressions.own_values import own_in
+from ...libraries.torch.launch.meshes import dimensions
 from ...libraries.torch.ranks.data import Drawn, Loader, Picked, Sampler
 from ..launch.machines import may_be_one_machine, on_one_machine
 from ..shared.program import AtStep
@@ -42,6 +43,26 @@ class StaticBatch(AtStep[events.Called]):
                     return unknown("each node may have data of its own")
                 return yes(Place(sampler.made.when, "this sampler takes the rank on the node for the rank in the job"))
         return self.program.excluded("no sampler that was seen is given the rank on the node")
+
+    def same_in_each_replica(self) -> Answer[Place]:
+        """Is its part of the data chosen by the rank on one dimension of a mesh that replicates along the other?"""
+        for obj in inputs(self.program, self.step):
+            loader = obj.atom.state(Loader)
+            for leaf in self.program.machine.objects(loader.sampler) if loader is not None else ():
+                sampler = leaf.atom.state(Sampler)
+                rank = sampler.rank if sampler is not None else None
+                if sampler is None or not isinstance(rank, Rank) or rank.mesh is None:
+                    continue
+                if why := not_followed(self.program) or may_split(self.program, self.step):
+                    return unknown(why)
+                known = dimensions(rank.mesh)
+                if known is None or len(known.sizes) != 2 or 1 in known.sizes:
+                    return unknown("what the dimensions of the mesh are is not known")
+                if loader is not None and made_by_rank(self.program, loader.dataset):
+                    return unknown("each replica may have data of its own")
+                read = Moment(rank.at) if rank.at is not None else sampler.made.when
+                return yes(Place(read, "this is the rank on one dimension of the mesh alone"))
+        return self.program.excluded("no sampler that was seen is given the rank on one of several dimensions")
 
     def _is_of_node(self, rank: Value) -> bool:
         """Also an option that has it by default: a launcher gives all ranks of a job one command line."""
