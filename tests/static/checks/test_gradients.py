@@ -32,6 +32,9 @@ DIVIDED_ALIKE = [
     "        m.set_gradient_divide_factor(1.0)\n",
     "model.set_gradient_divide_factor(dist.get_world_size())\n",
     "model.set_gradient_divide_factor(8.0)\n",
+    "model.set_gradient_divide_factor(dist.get_world_size() * 1)\n",
+    "model.set_gradient_divide_factor(dist.get_world_size() * int(sys.argv[1]))\n",
+    "model.set_gradient_divide_factor(dist.get_world_size(unseen.group) * 4)\n",
     "model.set_gradient_divide_factor(float(sys.argv[1]))\n",
     "model.set_gradient_divide_factor(1.0)\nunseen.sum_gradients(model)\n",
     "set_one = FSDPModule.set_gradient_divide_factor\nfor layer in model.layers:\n    set_one(layer, 1.0)\n"
@@ -63,6 +66,9 @@ def test_numbers_of_their_own(before: str) -> None:
 DIVIDED_UNEVENLY = [
     "model.set_gradient_divide_factor(1.0)\n",
     "model.set_reduce_scatter_divide_factor(factor=0.5)\n",
+    "model.set_gradient_divide_factor(float(dist.get_world_size() * 4))\n",
+    "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--accumulate', type=int, default=8)\n"
+    "model.set_gradient_divide_factor(parser.parse_args().accumulate * float(os.environ['WORLD_SIZE']))\n",
     "if len(sys.argv) > 1:\n    model.set_gradient_divide_factor(1.0)\n",
     "if False:\n    model.layers[0].set_gradient_divide_factor(1.0)\nmodel.set_gradient_divide_factor(1.0)\n",
 ]

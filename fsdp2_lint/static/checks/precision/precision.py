@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from astroid import nodes
-
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.declared import record
 from ....vocab.finding import Moment, Place
@@ -15,12 +13,12 @@ from ...domain.events import AnyStep, Step
 from ...domain.formulas import atoms
 from ...domain.path_conditions import PathCondition
 from ...domain.relations import Relation
-from ...domain.values import Const, Ext, Obj, Value, is_call
-from ...interpreter.syntax import class_body
+from ...domain.values import Const, Ext, Obj, is_call
 from ...libraries.interface import Machine
 from ...libraries.outputs import is_output
 from ...libraries.torch.precision.dtypes import DEFAULT, SOME_DTYPE, LayerDtype, LoadedIn, literal_dtype
 from ...libraries.torch.precision.precision import LOW
+from ..shared.defaults import default_of
 from ..shared.objects import RELATED
 from ..shared.program import OfStep
 from ..shared.structure import leaves, wrapped_by
@@ -219,22 +217,11 @@ def _is_choice(machine: Machine, low: PathCondition, other: PathCondition) -> bo
         for atom in atoms(formula)
         if not isinstance(atom, bool) and atom[0] == "is" and isinstance(atom[2], str)
     }
-    default = (_default_of(machine, asked) for asked, _ in named)
+    default = (default_of(machine, asked) for asked, _ in named)
     return bool(named) and not any(
         chosen == Const(name) and low.decide(("is", asked, name)) is True
         for (asked, name), chosen in zip(named, default, strict=True)
     )
-
-
-def _default_of(machine: Machine, asked: object) -> Value | None:
-    """What an option has by default, or a field of a class of the project."""
-    if not isinstance(asked, Obj) or (given := machine.libraries.default_of(asked)) is not None:
-        return given if isinstance(asked, Obj) else None
-    for cls in machine.project_classes(asked.parent) if asked.parent is not None else ():
-        field = class_body(cls.node).get(str(asked.item))
-        if isinstance(field, nodes.AnnAssign) and isinstance(field.value, nodes.Const):
-            return Const(field.value.value)
-    return None
 
 
 def _is_returned(obj: Obj) -> bool:

@@ -10,8 +10,12 @@ from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import Step
 from ...domain.relations import Relation
-from ...domain.values import Const, Obj
+from ...domain.values import Const, Obj, Value
+from ...frontend.launchers import WORLD_SIZE
+from ...interpreter.expressions.numbers import is_multiple
+from ...libraries.interface import Machine
 from ..ranks.agreement import agreed_later
+from ..shared.defaults import default_of
 from ..shared.program import OfStep
 from ..shared.switches import called_unseen
 
@@ -32,7 +36,8 @@ class StaticDividing(OfStep[events.Divided]):
             return many((), unknown(why))
         first, part = left[0]
         value = self.step.what.factor
-        by = str(value.value) if isinstance(value, Const) else ""
+        times = self._times_ranks()
+        by = f"the number of ranks times {times}" if times else str(value.value) if isinstance(value, Const) else ""
         uneven = Divides(
             self.label, by, self.step.when, self.program.label(part), "the number of their ranks", first.when
         )
@@ -59,12 +64,26 @@ class StaticDividing(OfStep[events.Divided]):
             return False
         return other.together(self.step) and self.program.relation(part, other.subject) is Relation.SAME
 
+    def _times_ranks(self) -> int | None:
+        """By what the number of ranks is multiplied, such as the micro-batches of a step by default: more than one."""
+        value = self.step.what.factor
+        if not isinstance(value, Obj):
+            return None
+        _, operator, by = value.item if is_multiple(value.item) else ("", value.atom.operator, None)
+        parts = value.atom.operands if by is None or value.parent is None else (value.parent, by)
+        others = [part for part in parts if not _is_number_of_ranks(self.program.machine, part)]
+        if operator != "*" or len(parts) != 2 or len(others) != 1:
+            return None
+        times = others[0] if isinstance(others[0], Const) else default_of(self.program.machine, others[0])
+        known = isinstance(times, Const) and isinstance(times.value, int) and times.value > 1
+        return times.value if known and isinstance(times, Const) else None
+
     def _why_not(self, left: list[tuple[Step[events.Sharded], Obj]]) -> str:
         """Why the gradients may be of one scale all the same."""
-        value = self.step.what.factor
-        if not isinstance(value, Const) or not isinstance(value.value, (int, float)):
+        value, times = self.step.what.factor, self._times_ranks()
+        if times is None and not (isinstance(value, Const) and isinstance(value.value, (int, float))):
             return "whether the gradients are divided by the number of ranks is not known"
-        if value.value > 1 and value.value == int(value.value):
+        if isinstance(value, Const) and value.value > 1 and value.value == int(value.value):
             return f"whether there are {value.value} ranks is not known"
         for each in self._all():
             if any(self.program.relation(part, each.subject) is Relation.MAY for _, part in left):
@@ -76,6 +95,14 @@ class StaticDividing(OfStep[events.Divided]):
             return "no backward pass was seen after it"
         unseen = (called_unseen(self.program, setter, self._all()) for setter in _SETTERS)
         return next(filter(None, unseen), "") or self.program.managed(self.obj) or self.program.escaped(self.obj)
+
+
+def _is_number_of_ranks(machine: Machine, value: Value) -> bool:
+    """That of the job, or of a mesh with all its dimensions."""
+    if not isinstance(value, Obj):
+        return False
+    whole = value.parent is not None and value.parent.parent is None and value.item == ("()", "size", ())
+    return value.atom.origin == "DeviceMesh" and whole or value is machine.libraries.settings.get(WORLD_SIZE)
 
 
 # -- gradients of sharded parameters that the program takes itself
