@@ -63,6 +63,8 @@ class TorchModel(Calls):
             self.callbacks(call)
             return unknown(f"{name}()", kind="opaque")
         versions.method_called(self.machine, obj, name, call)
+        if (partial := dtensors.reduced(self.machine, obj, name, call)) is not None:
+            return partial
         if (special := self.special_method(obj, name, call)) is not None:
             return special
         if name in ("clear", "pop", "remove") and obj.item in ("param_groups", "['params']"):

@@ -9,12 +9,15 @@ from astroid import nodes
 
 from .....vocab.finding import Site
 from ....domain import events
+from ....domain.choices import choose
+from ....domain.path_conditions import PathCondition
 from ....domain.values import Computed, Const, ListV, Obj, Params, ParamV, TupleV, Value, unknown
 from ....interpreter.call import Call
 from ....interpreter.expressions.numbers import some_number
 from ...interface import Machine
 from ...python import calculation
 from ...tables import external, method
+from ..sharding.module_tree import is_weight
 from . import local_parts
 
 # Reductions, and the partial placement of what they return.
@@ -69,6 +72,21 @@ def tensor_method(machine: Machine, leaf: ParamV | Computed, name: str, call: Ca
     return unknown(f"{name}()") if isinstance(leaf, Computed) else None
 
 
+def reduced(machine: Machine, obj: Obj, name: str, call: Call) -> Value | None:
+    """``model.head.weight.norm()``: of a parameter, or its gradient, that is reached by the names of modules."""
+    leaf = by_name(machine, obj) if name in _REDUCTIONS else None
+    return tensor_method(machine, leaf, name, call) if leaf is not None else None
+
+
+def by_name(machine: Machine, obj: Obj) -> ParamV | None:
+    """A parameter, or that of a layer of torch. In a forward it is gathered; before anything is sharded it is whole."""
+    at = obj.parent if obj.item == "grad" and obj.parent is not None else obj
+    if not machine.libraries.any_sharded or machine.libraries.inside or not is_weight(at):
+        return None
+    holder = at.parent or machine.parents.get(at, (None, ""))[0]
+    return ParamV(holder, machine.now, copied=at is not obj, grad=at is not obj) if holder is not None else None
+
+
 def _whole(name: str, args: list[Value], kwargs: dict[str, Value]) -> bool:
     """Is it the reduction over all dimensions?"""
     return not {"dim", "axis", "keepdim"} & set(kwargs) and len(args) <= ("norm" in name)
@@ -82,19 +100,23 @@ def _whole(name: str, args: list[Value], kwargs: dict[str, Value]) -> bool:
 )
 def function(machine: Machine, call: Call) -> Value:
     """``torch.norm(p.grad)`` is ``p.grad.norm()``."""
-    name = call.name
+    name = call.name.rsplit(".", 1)[-1]
     rest = Call(call.node, call.args[1:], call.kwargs, name=call.name)
 
-    def one(leaf: Value) -> Value | None:
+    def one(leaf: Value) -> Value:
         if isinstance(leaf, (ParamV, Computed)):
-            found = tensor_method(machine, leaf, name.rsplit(".", 1)[-1], rest)
+            found = tensor_method(machine, leaf, name, rest)
             return found if found is not None else Computed(leaf, "") if isinstance(leaf, ParamV) else leaf
-        return None
+        return unknown(call.name)
 
     given = machine.alternatives(call.args[0]) if call.args else []
-    if given and all(isinstance(leaf, (ParamV, Computed)) for _, leaf in given):
-        return machine.over(call.args[0], lambda leaf: one(leaf) or unknown(name))
-    return machine.libraries.call_other(name, call)
+    known: list[tuple[PathCondition, Value]] = []
+    for path, leaf in given:
+        named = by_name(machine, leaf) if isinstance(leaf, Obj) and name in _REDUCTIONS else leaf
+        known += [(path, named)] if isinstance(named, (ParamV, Computed)) else []
+    if given and len(known) == len(given):
+        return machine.over(choose(known), one)
+    return machine.libraries.call_other(call.name, call)
 
 
 @external("torch.stack", "torch.cat")
