@@ -74,6 +74,22 @@ def test_all_ranks_leave_out_the_same(draw: str, generator: str, seed: str) -> N
     assert "FSDP405" not in codes(draw, generator, seed)
 
 
+BY_OPTION = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--drop", type=float, default=RATE)
+args = parser.parse_args()
+"""
+
+
+@pytest.mark.parametrize(("rate", "expected"), [("0.0", False), ("0", False), ("0.1", True)])
+def test_a_rate_that_is_zero_by_default(rate: str, expected: bool) -> None:
+    net = NET.replace("GENERATOR", "None").replace("DRAW < rate", "random.random() < args.drop")
+    program = script(BY_OPTION.replace("RATE", rate) + TRAINING.replace("SEED", "pass"), net="args = None\n" + net)
+    found = analyse(program.replace("def main():", "def main():\n    global args"))
+    assert ("FSDP405" in found.codes) is expected
+
+
 @pytest.mark.parametrize(("again", "expected"), [("7 + rank", True), ("7", False)])
 def test_a_generator_that_gets_another_seed(again: str, expected: bool) -> None:
     seeded = TRAINING.replace("SEED", "pass").replace("model(torch", f"model.own.seed({again})\nmodel(torch", 1)

@@ -12,12 +12,13 @@ from ...domain.events import Step
 from ...domain.formulas import Formula, atoms
 from ...domain.path_conditions import TRUE
 from ...domain.relations import Relation
-from ...domain.values import Obj, Rank, is_call, is_each
+from ...domain.values import Const, Obj, Rank, is_call, is_each
 from ...interpreter.expressions.own_values import Own, asked_for
 from ...libraries.torch.ranks.seeds import generator_of
 from ..ranks.own_choices import agreed, out_of_loops
 from ..ranks.random_numbers import drawn_alike, drawn_apart, seeded_before
 from ..shared.conditions import objects_in
+from ..shared.defaults import default_of
 from ..shared.program import OfStep, Program
 
 _LOADER = "torch.utils.data.DataLoader"
@@ -100,7 +101,7 @@ def choices(program: Program, step: Step[events.Called], outer: Step[events.Call
                 yield StaticChoice(program, step, step.subject, (formula, truth), asked, own)
                 continue
             for obj in objects_in(atom):
-                if _is_draw(atom, obj) or _is_content(obj):
+                if _is_draw(program, atom, obj) or _is_content(obj):
                     asked = Moment(obj.atom.site) if generator_of(obj) and obj.atom.site else step.when
                     yield StaticChoice(program, step, step.subject, (formula, truth), asked, obj)
     yield from _further_rounds(program, step, outer) if outer is not None else ()
@@ -128,13 +129,13 @@ def _is_rank(formula: Formula) -> bool:
     return formula[0] == "is" and isinstance(formula[1], Rank) and formula[1].kind in ("global", "local")
 
 
-def _is_draw(atom: Formula, obj: Obj) -> bool:
-    """A drawn number, compared with a rate, or with a number in the source that is not 0: that draws in vain."""
+def _is_draw(program: Program, atom: Formula, obj: Obj) -> bool:
+    """A drawn number, compared with a rate. One of 0, in the source or by default, draws in vain."""
     if not generator_of(obj):
         return False
     asked = atom[1]
     if isinstance(asked, tuple) and asked[0] in ("equal", "compare"):
-        return True
+        return not any(default_of(program.machine, side) in (Const(0), Const(0.0)) for side in asked[1:])
     if atom[0] == "compared":
         return atom[3] not in (0, 1)
     return atom[0] == "is" and isinstance(atom[2], (int, str)) and not isinstance(atom[2], bool)
