@@ -15,14 +15,14 @@ def leading_to(project: Iterable[Facts], name: str) -> list[str]:
 
     That overestimates: who says a name may mean another one.
     """
-    functions = [each for facts in project for each in facts.functions]
-    found, pending = {name}, functions
+    found, pending = {name}, [each for facts in project for each in facts.functions]
     while True:
-        further = [each for each in pending if not each.mentions.all() & found]
-        if len(further) == len(pending):
+        leading, further = list[Function](), list[Function]()
+        for each in pending:
+            (leading if each.mentions.all() & found else further).append(each)
+        if not leading:
             return sorted(found)
-        leading = [each for each in pending if each.mentions.all() & found]
-        found.update(_called(each) for each in leading)
+        found.update(map(_called, leading))
         pending = further
 
 

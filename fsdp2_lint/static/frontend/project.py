@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
-
-from astroid import nodes
+from typing import TypeVar
 
 from ...errors import INTERNAL, CostsOnly, debugging, in_words
 from ...files.digests import UNREAD, digest
-from ...vocab.target import Version
 from .facts import SEED, Facts, facts_of
-from .leading import ANY, leading_to
+from .leading import leading_to
 from .lookup import Lookup, Surroundings, all_loaded, all_loading, loading
 from .module import Module, Unreadable, bind, parse, read, rebuild
 from .pins import PINS
-from .reads import Question, Reads
+from .questions import Questions
+from .reads import Reads
 from .relevance import Relevance
 
 T = TypeVar("T")
 SyntaxTree = ast.Module  # the class below has a method of the name ``ast``
 
 
-class Project(Lookup):
+class Project(Questions):
     """The files of a project, and what is known of each.
 
     ``scope`` are those in which sharding code is looked for, ``programs`` those in which a program may begin (None: in
@@ -47,13 +44,13 @@ class Project(Lookup):
         self._bytes: dict[str, bytes] = dict(overlay or {})
         self._asts: dict[str, ast.Module] = {}
         self._modules: dict[str, Module | None] = {}
-        self.target: Version | None = None  # the torch that was stated for all files
-        self.reads = Reads()  # of whoever is at work
+        self.target = None
+        self.reads = Reads()
         self._digests: dict[str, str] = {}
         self.known_facts: dict[str, Facts] = {}  # by the digest of a file
         self.facts_asked: set[str] = set()  # of those, what this run needed
-        self._answers: dict[Question, Any] = {}
-        self._questions: dict[str, Callable[[str], Any]] = {
+        self._answers = {}
+        self._questions = {
             "mentions": lambda text: sum(data.count(text.encode()) for data in self._files_read()),
             "anywhere": lambda pattern: any(map(re.compile(pattern.encode()).search, self._files_read())),
             **{kind: partial(self._pinned, pin) for kind, pin in PINS.items()},
@@ -66,7 +63,7 @@ class Project(Lookup):
             "loaders": lambda path: [*filter(self.checked, loading(path, self.imported_by))],
             "naming": lambda about: self._importers(*about.split("\0")),
             "deriving": self._importers,
-            "dotted": super().dotted,
+            "dotted": partial(Lookup.dotted, self),
             "below": lambda about: self._names_below(*about.split("\0")),
             "loading": lambda path: all_loading(path, self.imported_by),
             "loaded": lambda path: all_loaded(path, self.imported_by),
@@ -159,21 +156,6 @@ class Project(Lookup):
                 self._digests[path] = UNREAD
         return self._digests[path]
 
-    def mentions(self, text: str) -> int:
-        """How often is this written in the files that are checked?"""
-        found: int = self._ask("mentions", text)
-        return found
-
-    def anywhere(self, pattern: str) -> bool:
-        """Is there a match for a regular expression in the files that are checked?"""
-        found: bool = self._ask("anywhere", pattern)
-        return found
-
-    def leads_to(self, names: frozenset[str], name: str) -> bool:
-        """May code that says these names come to another one, in the files that are checked?"""
-        found: list[str] = self._ask("leading", name)
-        return ANY in found or not names.isdisjoint(found)
-
     def _leading_to(self, name: str) -> list[str]:
         """In the files that say the name, and those that import these."""
         saying = self._saying(name)
@@ -190,11 +172,6 @@ class Project(Lookup):
             self.unreadable.pop(path, None)
         return found
 
-    def saying(self, text: str) -> list[str]:
-        """The files that are checked in which this is written."""
-        found: list[str] = self._ask("saying", text)
-        return found
-
     def _saying(self, text: str) -> list[str]:
         found = []
         for path in self.files:
@@ -202,43 +179,11 @@ class Project(Lookup):
                 found += [path] if text.encode() in self._data(path) else []
         return found
 
-    def is_relevant(self, path: str) -> bool:
-        """Can sharding code be reached from this file by imports?"""
-        found: bool = self._ask("relevant", path)
-        return found
-
-    def sharding_methods_of(self, name: str) -> list[tuple[str, str]]:
-        """Of classes whose methods of this name shard all: the file and the class."""
-        found: list[tuple[str, str]] = self._ask("sharding_methods", name)
-        return found
-
-    def is_called_in_turn(self, name: str) -> bool:
-        """Do methods of this name call that of other objects, as a model's ``apply_fsdp`` does for each block?"""
-        found: bool = self._ask("in_turn", name)
-        return found
-
-    def modules_of(self, importer: str, package: str) -> list[str]:
-        """The full names of the modules that a package of the project has."""
-        found: list[str] = self._ask("below", f"{os.path.dirname(importer)}\0{package}")
-        return found
-
     def _names_below(self, here: str, package: str) -> list[str]:
         with self._aside():
             files = self.modules_below(here, package)
         stems = [Path(file).parent.name if Path(file).name == "__init__.py" else Path(file).stem for file in files]
         return [f"{package}.{stem}" for stem in stems]
-
-    def _ask(self, kind: str, about: str) -> Any:
-        """A question on which more than one file has a say: the answer, which is noted with the question."""
-        key = (kind, about)
-        if key not in self._answers:
-            self._answers[key] = self._questions[kind](about)
-        self.reads.asked.add(key)
-        return self._answers[key]
-
-    def answer(self, question: Question) -> str:
-        """The answer to a question, to be compared with that of another run."""
-        return repr(self._ask(*question)) if question[0] in self._questions else ""
 
     def _files_read(self) -> Iterator[bytes]:
         for path in self.files:
@@ -308,50 +253,8 @@ class Project(Lookup):
         bind(module, module.tree.body)
         return module
 
-    def may_shard(self, path: str, node: nodes.NodeNG, owner: str = "") -> bool:
-        """Can this function, or another method of its class, reach a sharding call, by the names that it mentions?"""
-        functions, classes = self._ask("reaching", path)
-        name = getattr(node, "name", "")
-        return owner in classes or (name, node.lineno) in functions
-
-    def oldest_torch(self, path: str) -> Version | None:
-        """The oldest torch that a file has to run on: the one that was stated, or what the project says; else None."""
-        if self.target is not None:
-            return self.target
-        found: Version | None = self._ask("oldest", path)
-        return found
-
-    def transformers_before_5(self, path: str) -> bool:
-        """Does the project say that a file runs on no transformers but those before 5?"""
-        found: bool = self._ask("before_5", path)
-        return found
-
     def _pinned(self, pin: Callable[[str, Path], object], path: str) -> object:
         return pin(path, self.root)
-
-    def loaders_of(self, path: str) -> list[str]:
-        """Files whose imports load ``path``, but for tests that nobody named."""
-        found: list[str] = self._ask("loaders", path)
-        return found
-
-    def dotted(self, path: str) -> str:
-        found: str = self._ask("dotted", path)
-        return found
-
-    def all_loading(self, path: str) -> list[str]:
-        """Files whose imports load ``path``, directly or through others."""
-        found: list[str] = self._ask("loading", path)
-        return found
-
-    def loaded_by(self, path: str) -> list[str]:
-        """Files that ``path`` imports, directly or through others."""
-        found: list[str] = self._ask("loaded", path)
-        return found
-
-    def heirs_of(self, path: str, name: str) -> list[str]:
-        """Files that load ``path``, directly or not, and define classes with a base of this name or another for it."""
-        found: list[str] = self._ask("heirs", f"{path}\0{name}")
-        return found
 
     def _heirs(self, path: str, name: str) -> list[str]:
         found = []
@@ -360,16 +263,6 @@ class Project(Lookup):
                 if (facts := self.facts(each)) is not None:
                     names = {name, *facts.functions[-1].bound.get(name, ())}
                     found += [each] if any(not names.isdisjoint(cls.bases) for cls in facts.classes) else []
-        return found
-
-    def importers_naming(self, path: str, names: Iterable[str]) -> list[str]:
-        """Files that import ``path``, and mention one of ``names`` while they are imported themselves."""
-        found: list[str] = self._ask("naming", "\0".join([path, *sorted(names)]))
-        return found
-
-    def importers_deriving(self, path: str) -> list[str]:
-        """Files that import ``path``, and define classes that have bases."""
-        found: list[str] = self._ask("deriving", path)
         return found
 
     def _importers(self, path: str, *names: str) -> list[str]:
