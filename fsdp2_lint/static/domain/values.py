@@ -321,9 +321,10 @@ class StateDict:
 
 @record
 class StateTensor:
-    """One tensor of a state dict that is not gathered."""
+    """One tensor of a state dict that is not gathered. ``copied``: a clone, of which the model knows nothing."""
 
     of: StateDict
+    copied: bool = field(default=False, compare=False)
 
 
 @record

@@ -278,3 +278,46 @@ def test_each_of_several_models_that_a_setting_chooses() -> None:
     found = analyse(before + "loader = torch.utils.data.DataLoader(torch.load('tokens.pt'))\n" + KINDS)
     assert found.codes.count("FSDP615") >= 1
     assert "upheld" not in found.verdicts("FSDP615")
+
+
+ALTERNATING = """
+judge = Net()
+fully_shard(judge)
+judging = torch.optim.AdamW(judge.parameters())
+for tokens in loader:
+    judging.zero_grad()
+    judge(tokens).sum().backward()
+    judging.step()
+    optimizer.zero_grad()
+    judge.set_requires_gradient_sync(False)
+    (model(tokens).sum() + judge(tokens).sum()).backward()
+    judge.set_requires_gradient_sync(True)
+    optimizer.step()
+"""
+
+
+def test_a_step_of_another_optimizer_uses_none_of_them() -> None:
+    assert "unknown" in analyse(HEAD + ALTERNATING).verdicts("FSDP615")
+
+
+SET_ONCE = """
+model.set_requires_gradient_sync({})
+for i, tokens in enumerate(loader):
+    {}
+    model(tokens).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("once", "each", "expected"),
+    [
+        ("K == 1", "pass", "unknown"),
+        ("True", "pass", "upheld"),
+        ("K == 1", "if K != 1:\n        raise ValueError", "upheld"),
+        ("True", "model.set_requires_gradient_sync((i + 1) % K == 0)", "upheld"),
+    ],
+)
+def test_a_switch_that_a_setting_sets(once: str, each: str, expected: str) -> None:
+    assert analyse(HEAD + SET_ONCE.format(once, each)).verdicts("FSDP604") == {expected}

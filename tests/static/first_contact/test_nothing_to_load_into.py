@@ -98,7 +98,12 @@ class Average:
 
 
 @pytest.mark.parametrize(
-    "state", ["Average(model).state_dict()", "{n: p.detach().clone() for n, p in model.named_parameters()}"]
+    "state",
+    [
+        "Average(model).state_dict()",
+        "{n: p.detach().clone() for n, p in model.named_parameters()}",
+        "{k: v.detach().clone() for k, v in model.state_dict().items()}",
+    ],
 )
 def test_whether_anybody_keeps_copies_is_not_known(state: str) -> None:
     for more, expected in ((f', "mean": {state}', "unknown"), ("", "upheld")):

@@ -52,7 +52,9 @@ class LeftOff(OfStep[events.InLoops]):
         if all(each.what.off for each, _ in switches):  # then what an earlier round switched off stays so
             before = before or [each for each in switches if shared_loop(each[0], backward) is not None]
         if not before or not (before[-1][0].what.off or _on_at_first(before[-1][0], backward)):
-            return [], nothing
+            set_by = next((each for each, _ in before[-1:] if self._is_left_to_a_setting(each)), None)
+            why = f"whether {set_by.when.at} leaves it off is for a setting to say" if set_by is not None else ""
+            return [], unknown(why) if why else nothing
         off, relation = before[-1]
         if not self._in_one_run(off):
             if shared_loop(off, self.step) is not None:
@@ -70,6 +72,11 @@ class LeftOff(OfStep[events.InLoops]):
         label = self.program.label(off.subject) if off.subject else self.label
         value = str(self.switch == FINALIZE) if off.what.off else "True in the first round only"
         return [(label, Place(off.when, f"{self.switch}({value})"))], nothing
+
+    def _is_left_to_a_setting(self, switch: Switch) -> bool:
+        """Does it switch by what is the same in all rounds, and not asked on the way to the step as well?"""
+        on = switch.what.on
+        return on is not True and on is not False and not _varies(on) and self.step.guard.decide(on) is not True
 
     def _switches(self) -> list[Switch]:
         """The calls that say it. Whoever says whether gradients are reduced says that of replicas too."""

@@ -17,7 +17,17 @@ from ...domain.values import Obj, is_call
 from ..sharding.options import in_replicas
 from ..shared.objects import RELATED
 from ..shared.program import OfStep, Program
-from ..shared.switches import ALL_REDUCE, SYNC, Switch, in_order, name_of, shared_loop, switched, switched_elsewhere
+from ..shared.switches import (
+    ALL_REDUCE,
+    SYNC,
+    Switch,
+    in_order,
+    name_of,
+    shared_loop,
+    switched,
+    switched_elsewhere,
+    trained_by,
+)
 
 _MADE = ("torch.tensor", "torch.as_tensor", "torch.distributed.", "torch.cuda.", "torch.arange")
 
@@ -79,6 +89,9 @@ class StaticWindow(OfStep[events.Zeroed]):
         """A step between the backward and the clearing: a window ends that way."""
         for each in self.program.trace.of(events.Stepped):
             between = self.early.index < each.index < self.step.index or self._in_round_before(each)
+            trained = [*trained_by(self.program, each.subject)]
+            if trained and not any(self.program.touches(self.obj, top) for top in trained):
+                continue  # a step of another model's optimizer leaves these gradients as they are
             if between and each.guard.undriven.compatible(self.step.guard.undriven):
                 return each
         return None

@@ -10,7 +10,7 @@ from .....vocab.declared import record
 from .....vocab.finding import Moment
 from ....domain import events
 from ....domain.path_conditions import PathCondition
-from ....domain.values import NONE, Const, DictV, Obj, ParamV, StateDict, Value
+from ....domain.values import NONE, Const, DictV, Obj, ParamV, StateDict, StateTensor, Value
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import external
@@ -86,8 +86,12 @@ def _copies(machine: Machine, target: Value) -> Iterator[str]:
     """Under which keys copies of parameters are, which some object may keep, or nobody."""
     for _, leaf in machine.alternatives(target):
         for key, _, item in machine.entries(leaf).entries if isinstance(leaf, DictV) else ():
-            if any(isinstance(part, ParamV) and part.copied and not part.grad for part in machine.inside(item)):
+            if any(map(_is_copy, machine.inside(item))):
                 yield f"{key.value!r}" if isinstance(key, Const) else "one key"
+
+
+def _is_copy(part: Value) -> bool:
+    return isinstance(part, (ParamV, StateTensor)) and part.copied and not (isinstance(part, ParamV) and part.grad)
 
 
 def _empty_parts(machine: Machine, target: Value) -> Iterator[tuple[PathCondition, str, DictV]]:

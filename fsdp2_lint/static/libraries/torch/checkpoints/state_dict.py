@@ -227,7 +227,9 @@ def tensor_method(machine: Machine, leaf: StateTensor | ParamV, name: str, call:
     if name in ("detach", "data", "requires_grad_"):
         return leaf
     if name in ("clone", "contiguous", "cpu", "cuda", "to", "float", "half", "bfloat16", "type"):
-        return replace(leaf, copied=True, apart=True) if isinstance(leaf, ParamV) else leaf
+        if isinstance(leaf, StateTensor):
+            return replace(leaf, copied=True) if name == "clone" else leaf
+        return replace(leaf, copied=True, apart=True)
     if isinstance(leaf, ParamV):
         slices.method_called(machine, leaf, name, call)
         parameters.changed(machine, leaf, name, call)
