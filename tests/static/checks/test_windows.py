@@ -321,3 +321,25 @@ for i, tokens in enumerate(loader):
 )
 def test_a_switch_that_a_setting_sets(once: str, each: str, expected: str) -> None:
     assert analyse(HEAD + SET_ONCE.format(once, each)).verdicts("FSDP604") == {expected}
+
+
+SHORT = """
+def train(batches):
+    for i, tokens in enumerate(batches):
+        model.set_requires_gradient_sync({})
+        model(tokens).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+for batches in loader:
+    train(batches)
+"""
+
+
+@pytest.mark.parametrize("code", ["FSDP604", "FSDP615"])
+@pytest.mark.parametrize(
+    ("on", "expected"), [("i == K - 1", "unknown"), ("i == 3", "unknown"), ("i == len(batches) - 1", "upheld")]
+)
+def test_a_window_that_may_be_too_short(code: str, on: str, expected: str) -> None:
+    assert analyse(HEAD + SHORT.format(on)).verdicts(code) == {expected}

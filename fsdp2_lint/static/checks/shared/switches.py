@@ -15,6 +15,8 @@ from ...domain.formulas import Formula
 from ...domain.path_conditions import TRUE
 from ...domain.relations import Relation
 from ...domain.values import Obj, is_each
+from ...libraries.python.builtins import Enumerated
+from .conditions import objects_in
 from .objects import RELATED
 from .program import OfStep, Program
 
@@ -54,6 +56,7 @@ class LeftOff(OfStep[events.InLoops]):
         if not before or not (before[-1][0].what.off or _on_at_first(before[-1][0], backward)):
             set_by = next((each for each, _ in before[-1:] if self._is_left_to_a_setting(each)), None)
             why = f"whether {set_by.when.at} leaves it off is for a setting to say" if set_by is not None else ""
+            why = why or next((why for each, _ in before[-1:] if (why := may_not_come(each, self.step))), "")
             return [], unknown(why) if why else nothing
         off, relation = before[-1]
         if not self._in_one_run(off):
@@ -121,6 +124,19 @@ def _on_at_first(switch: Switch, backward: Reduction) -> bool:
     on = switch.what.on
     first = isinstance(on, tuple) and on[0] == "is" and isinstance(on[1], Obj) and is_each(on[1].item) and on[2] == 0
     return first and shared_loop(switch, backward) is not None
+
+
+def may_not_come(switch: Switch, step: Step[events.InLoops]) -> str:
+    """Why the round may not come in which it is on: behind a loop over batches, by another number than theirs."""
+    on = switch.what.on
+    if on is True or on is False or not switch.loops or switch.loops[-1] in step.loops or step.guard.decide(on) is True:
+        return ""
+    asked = [*objects_in(on)]
+    counted = [obj for obj in asked if obj.atom.state(Enumerated) is not None]
+    others = [obj for obj in asked if obj not in counted]
+    if not counted or any("len()" in (*obj.path, obj.atom.origin) for obj in others):
+        return ""
+    return f"whether the loop comes to the round in which {switch.when.at} switches on is not known"
 
 
 def trained_by(program: Program, optimizer: Obj | None) -> Iterator[Obj]:

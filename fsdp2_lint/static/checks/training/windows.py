@@ -22,6 +22,7 @@ from ..shared.switches import (
     SYNC,
     Switch,
     in_order,
+    may_not_come,
     name_of,
     shared_loop,
     switched,
@@ -48,6 +49,8 @@ class StaticWindow(OfStep[events.Zeroed]):
         if len({name_of(each) for each, _ in switches}) > 1:
             return many((), unknown("which of the two switches decides is not known"))
         if used := self._used_before():
+            if why := may_not_come(switches[-1][0], used):
+                return many((), unknown(why))
             return many((), program.excluded(f"the step at {used.when.at} uses them before"))
         last, relation = switches[-1]
         if last.what.on is True or self.step.guard.undriven.add(last.what.on, False) is None:
@@ -85,7 +88,7 @@ class StaticWindow(OfStep[events.Zeroed]):
             if each.driven_before(self.early) and each.together(self.early)
         ]
 
-    def _used_before(self) -> AnyStep | None:
+    def _used_before(self) -> Step[events.Stepped] | None:
         """A step between the backward and the clearing: a window ends that way."""
         for each in self.program.trace.of(events.Stepped):
             between = self.early.index < each.index < self.step.index or self._in_round_before(each)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from astroid import nodes
 
+from ....vocab.declared import record
 from ...budget import BUDGET
 from ...domain.choices import choose
 from ...domain.formulas import LARGE, both, either
@@ -121,12 +122,18 @@ def _length_of_range(args: tuple[Value, ...]) -> int | None:
     return len(range(*bounds)) if counted else None
 
 
+@record
+class Enumerated:
+    """A number of what a loop goes through: how far it comes, the length of that says."""
+
+
 @external("builtins.enumerate")
 def make_enumerate(machine: Machine, call: Call) -> Value:
     held = machine.iterated(call.args[0], call.node) if call.args else Items()
     for value in call.args[:1]:
         data.read(machine, value, call.node)
     index = AbstractObject("unknown", origin="range").root.child(EACH)
+    index.atom.know(Enumerated())
     items = tuple(
         (path, TupleV((Const(position) if held.exact else index, item)))
         for position, (path, item) in enumerate(held.items)
