@@ -217,10 +217,8 @@ def _is_choice(machine: Machine, low: PathCondition, other: PathCondition) -> bo
         for atom in atoms(formula)
         if not isinstance(atom, bool) and atom[0] == "is" and isinstance(atom[2], str)
     }
-    default = (default_of(machine, asked) for asked, _ in named)
     return bool(named) and not any(
-        chosen == Const(name) and low.decide(("is", asked, name)) is True
-        for (asked, name), chosen in zip(named, default, strict=True)
+        default_of(machine, asked) == Const(name) and low.decide(("is", asked, name)) is True for asked, name in named
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from ....vocab.answers import Answer, unknown, yes
@@ -25,44 +26,46 @@ class StaticBatch(AtStep[events.Called]):
 
     def same_on_every_node(self) -> Answer[Place]:
         """Is its part of the data chosen by the rank on the node? Processes that meet at localhost have one node."""
-        for obj in inputs(self.program, self.step):
-            loader = obj.atom.state(Loader)
-            for leaf in self.program.machine.objects(loader.sampler) if loader is not None else ():
-                sampler = leaf.atom.state(Sampler)
-                if sampler is None or not self._is_of_node(sampler.rank):
-                    continue
-                if why := not_followed(self.program) or may_split(self.program, self.step):
-                    return unknown(why)
-                if on_one_machine(self.program, self.step):
-                    return self.program.excluded("the processes meet at localhost, so there is one node")
-                if why := self._other_rank(sampler.rank):
-                    return unknown(why)
-                if may_be_one_machine(sampler.made.guard):
-                    return unknown("a condition on the way may leave one node only")
-                if loader is not None and made_by_rank(self.program, loader.dataset):
-                    return unknown("each node may have data of its own")
-                return yes(Place(sampler.made.when, "this sampler takes the rank on the node for the rank in the job"))
+        for loader, sampler in self._samplers():
+            if not self._is_of_node(sampler.rank):
+                continue
+            if why := not_followed(self.program) or may_split(self.program, self.step):
+                return unknown(why)
+            if on_one_machine(self.program, self.step):
+                return self.program.excluded("the processes meet at localhost, so there is one node")
+            if why := self._other_rank(sampler.rank):
+                return unknown(why)
+            if may_be_one_machine(sampler.made.guard):
+                return unknown("a condition on the way may leave one node only")
+            if made_by_rank(self.program, loader.dataset):
+                return unknown("each node may have data of its own")
+            return yes(Place(sampler.made.when, "this sampler takes the rank on the node for the rank in the job"))
         return self.program.excluded("no sampler that was seen is given the rank on the node")
 
     def same_in_each_replica(self) -> Answer[Place]:
         """Is its part of the data chosen by the rank on one dimension of a mesh that replicates along the other?"""
+        for loader, sampler in self._samplers():
+            rank = sampler.rank
+            if not isinstance(rank, Rank) or rank.mesh is None:
+                continue
+            if why := not_followed(self.program) or may_split(self.program, self.step):
+                return unknown(why)
+            known = dimensions(rank.mesh)
+            if known is None or len(known.sizes) != 2 or 1 in known.sizes:
+                return unknown("what the dimensions of the mesh are is not known")
+            if made_by_rank(self.program, loader.dataset):
+                return unknown("each replica may have data of its own")
+            read = Moment(rank.at) if rank.at is not None else sampler.made.when
+            return yes(Place(read, "this is the rank on one dimension of the mesh alone"))
+        return self.program.excluded("no sampler that was seen is given the rank on one of several dimensions")
+
+    def _samplers(self) -> Iterator[tuple[Loader, Sampler]]:
+        """The loaders that the batch comes from, with each of torch's samplers that they may have."""
         for obj in inputs(self.program, self.step):
             loader = obj.atom.state(Loader)
             for leaf in self.program.machine.objects(loader.sampler) if loader is not None else ():
-                sampler = leaf.atom.state(Sampler)
-                rank = sampler.rank if sampler is not None else None
-                if sampler is None or not isinstance(rank, Rank) or rank.mesh is None:
-                    continue
-                if why := not_followed(self.program) or may_split(self.program, self.step):
-                    return unknown(why)
-                known = dimensions(rank.mesh)
-                if known is None or len(known.sizes) != 2 or 1 in known.sizes:
-                    return unknown("what the dimensions of the mesh are is not known")
-                if loader is not None and made_by_rank(self.program, loader.dataset):
-                    return unknown("each replica may have data of its own")
-                read = Moment(rank.at) if rank.at is not None else sampler.made.when
-                return yes(Place(read, "this is the rank on one dimension of the mesh alone"))
-        return self.program.excluded("no sampler that was seen is given the rank on one of several dimensions")
+                if loader is not None and (sampler := leaf.atom.state(Sampler)) is not None:
+                    yield loader, sampler
 
     def _is_of_node(self, rank: Value) -> bool:
         """Also an option that has it by default: a launcher gives all ranks of a job one command line."""

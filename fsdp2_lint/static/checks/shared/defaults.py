@@ -11,8 +11,10 @@ from ...libraries.interface import Machine
 
 def default_of(machine: Machine, asked: object) -> Value | None:
     """Of an option of the command line, or of a field of a class of the project; None where that is not written."""
-    if not isinstance(asked, Obj) or (given := machine.libraries.default_of(asked)) is not None:
-        return given if isinstance(asked, Obj) else None
+    if not isinstance(asked, Obj):
+        return None
+    if (given := machine.libraries.default_of(asked)) is not None:
+        return given
     for cls in machine.project_classes(asked.parent) if asked.parent is not None else ():
         field = class_body(cls.node).get(str(asked.item))
         if isinstance(field, nodes.AnnAssign) and isinstance(field.value, nodes.Const):

@@ -54,9 +54,7 @@ class LeftOff(OfStep[events.InLoops]):
         if all(each.what.off for each, _ in switches):  # then what an earlier round switched off stays so
             before = before or [each for each in switches if shared_loop(each[0], backward) is not None]
         if not before or not (before[-1][0].what.off or _on_at_first(before[-1][0], backward)):
-            set_by = next((each for each, _ in before[-1:] if self._is_left_to_a_setting(each)), None)
-            why = f"whether {set_by.when.at} leaves it off is for a setting to say" if set_by is not None else ""
-            why = why or next((why for each, _ in before[-1:] if (why := may_not_come(each, self.step))), "")
+            why = self._may_be_off(before[-1][0]) if before else ""
             return [], unknown(why) if why else nothing
         off, relation = before[-1]
         if not self._in_one_run(off):
@@ -76,10 +74,12 @@ class LeftOff(OfStep[events.InLoops]):
         value = str(self.switch == FINALIZE) if off.what.off else "True in the first round only"
         return [(label, Place(off.when, f"{self.switch}({value})"))], nothing
 
-    def _is_left_to_a_setting(self, switch: Switch) -> bool:
-        """Does it switch by what is the same in all rounds, and not asked on the way to the step as well?"""
+    def _may_be_off(self, switch: Switch) -> str:
+        """Why it may be off: by what is the same in all rounds, and not asked on the way to the step as well."""
         on = switch.what.on
-        return on is not True and on is not False and not _varies(on) and self.step.guard.decide(on) is not True
+        if not isinstance(on, bool) and not _varies(on) and self.step.guard.decide(on) is not True:
+            return f"whether {switch.when.at} leaves it off is for a setting to say"
+        return may_not_come(switch, self.step)
 
     def _switches(self) -> list[Switch]:
         """The calls that say it. Whoever says whether gradients are reduced says that of replicas too."""
@@ -129,7 +129,7 @@ def _on_at_first(switch: Switch, backward: Reduction) -> bool:
 def may_not_come(switch: Switch, step: Step[events.InLoops]) -> str:
     """Why the round may not come in which it is on: behind a loop over batches, by another number than theirs."""
     on = switch.what.on
-    if on is True or on is False or not switch.loops or switch.loops[-1] in step.loops or step.guard.decide(on) is True:
+    if isinstance(on, bool) or not switch.loops or switch.loops[-1] in step.loops or step.guard.decide(on) is True:
         return ""
     asked = [*objects_in(on)]
     counted = [obj for obj in asked if obj.atom.state(Enumerated) is not None]

@@ -75,8 +75,9 @@ class StaticDividing(OfStep[events.Divided]):
         if operator != "*" or len(parts) != 2 or len(others) != 1:
             return None
         times = others[0] if isinstance(others[0], Const) else default_of(self.program.machine, others[0])
-        known = isinstance(times, Const) and isinstance(times.value, int) and times.value > 1
-        return times.value if known and isinstance(times, Const) else None
+        if isinstance(times, Const) and isinstance(times.value, int) and times.value > 1:
+            return times.value
+        return None
 
     def _why_not(self, left: list[tuple[Step[events.Sharded], Obj]]) -> str:
         """Why the gradients may be of one scale all the same."""

@@ -92,12 +92,14 @@ class StaticWindow(OfStep[events.Zeroed]):
         """A step between the backward and the clearing: a window ends that way."""
         for each in self.program.trace.of(events.Stepped):
             between = self.early.index < each.index < self.step.index or self._in_round_before(each)
-            trained = [*trained_by(self.program, each.subject)]
-            if trained and not any(self.program.touches(self.obj, top) for top in trained):
-                continue  # a step of another model's optimizer leaves these gradients as they are
-            if between and each.guard.undriven.compatible(self.step.guard.undriven):
+            if between and each.guard.undriven.compatible(self.step.guard.undriven) and self._is_of_this(each):
                 return each
         return None
+
+    def _is_of_this(self, used: Step[events.Stepped]) -> bool:
+        """A step of another model's optimizer leaves these gradients as they are."""
+        trained = [*trained_by(self.program, used.subject)]
+        return not trained or any(self.program.touches(self.obj, top) for top in trained)
 
     def _in_round_before(self, each: AnyStep) -> bool:
         """The clearing of a round comes before its backward: what follows that one belongs to it too."""
@@ -142,8 +144,8 @@ class StaticWindow(OfStep[events.Zeroed]):
 
     def _is_beside(self, other: Obj) -> bool:
         """May another model be sharded in the same run?"""
-        own = [step for step, _ in self.program.units(self.obj, *RELATED)]
-        return any(is_there(self.program, other, self.early, step) for step in own) if own else True
+        own, others = shardings(self.program, self.obj), shardings(self.program, other)
+        return not own or any(is_there(others, self.early, step) for step in own)
 
 
 def _parts(formula: Formula) -> Iterator[Formula]:
@@ -184,10 +186,13 @@ def _objects(formula: object) -> Iterator[Obj]:
             yield from _objects(part)
 
 
-def is_there(program: Program, model: Obj, *steps: AnyStep) -> bool:
-    """May this model be sharded in a run that comes to all of these? Others are built for another setting."""
-    units = [step for step, _ in program.units(model, *RELATED)]
-    return not units or any(all(map(unit.together, steps)) for unit in units)
+def shardings(program: Program, model: Obj) -> list[AnyStep]:
+    return [step for step, _ in program.units(model, *RELATED)]
+
+
+def is_there(shardings: list[AnyStep], *steps: AnyStep) -> bool:
+    """May a model be sharded in a run that comes to all of these steps? Others are built for another setting."""
+    return not shardings or any(all(map(unit.together, steps)) for unit in shardings)
 
 
 Pair = tuple[Step[events.Backward], Step[events.Backward]]
@@ -195,7 +200,8 @@ Pair = tuple[Step[events.Backward], Step[events.Backward]]
 
 def window(program: Program, step: Step[events.Zeroed], model: Obj) -> Pair | None:
     """The backward before the gradients are cleared, and the next one after; None where there are not both."""
-    backwards = [each for each in program.trace.of(events.Backward) if is_there(program, model, each)]
+    sharded = shardings(program, model)
+    backwards = [each for each in program.trace.of(events.Backward) if is_there(sharded, each)]
     before = [each for each in backwards if each.index < step.index and each.driven_before(step)]
     after = [each for each in backwards if each.index > step.index]
     again = [each for each in backwards if shared_loop(step, each) is not None]

@@ -21,21 +21,21 @@ def passed_on(
     machine: AnyMachine, made: Obj, parts: Iterable[Value], *, doubt: str = "", elements: bool = False
 ) -> None:
     """What is made of a rank's own values is its own. ``doubt``: why it may be the same all the same."""
-    own = first(machine, parts) if machine.owned else None
+    own = first(machine, parts)
     if own is not None and made.atom.state(Own) is None:
         began(machine, made.atom, replace(own, elements=elements, doubt=own.doubt or doubt))
 
 
 def kept_by_package(machine: AnyMachine, qname: str, given: list[Value]) -> None:
     """What a package that is not seen keeps of a rank's own values, its objects may tell."""
-    if machine.owned and (own := first(machine, given)) is not None:
+    if (own := first(machine, given)) is not None:
         doubt = own.doubt or f"whether what {qname}() left there is the same on all ranks is not known"
         machine.own_packages[qname.partition(".")[0]] = replace(own, elements=False, doubt=doubt)
 
 
 def handed(machine: AnyMachine, obj: Obj, made: Obj, given: list[Value], *, followed: bool) -> None:
     """A method of ``obj`` was given such values and returned ``made``. ``followed``: what it does to them is known."""
-    own = first(machine, given) if machine.owned and not obj.atom.module else None
+    own = first(machine, given) if not obj.atom.module else None
     if own is None:
         return
     doubt = "" if followed else unseen(str(made.item[1]))
@@ -47,8 +47,9 @@ def handed(machine: AnyMachine, obj: Obj, made: Obj, given: list[Value], *, foll
 
 def taken_by(machine: AnyMachine, part: Value, indices: list[Value]) -> None:
     """A part of something was taken out by such a value: by an index, or by a key."""
-    own = first(machine, indices) if machine.owned and isinstance(part, Obj) else None
-    if own is not None and isinstance(part, Obj) and own_of(machine, part) is None:
+    if not machine.owned or not isinstance(part, Obj):
+        return
+    if (own := first(machine, indices)) is not None and own_of(machine, part) is None:
         doubt = own.doubt or "whether all ranks take the same part of it is not known"
         machine.own_answers[part] = replace(own, via=own.via | {part}, elements=False, doubt=doubt)
 
