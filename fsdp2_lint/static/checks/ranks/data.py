@@ -65,8 +65,11 @@ class StaticEpochs(AtStep[events.Event]):
             why = self._sampler_unseen()
             return unknown(why) if why else self.program.excluded("no DistributedSampler shuffles for it")
         obj, sampler = found
-        once = not self._trained() or not self._several_rounds(sampler.made)
+        trained, several = self._trained(), self._several_rounds(sampler.made)
+        once = not trained or not several
         elsewhere = self._read_elsewhere() if once else ""
+        if several and not trained and not elsewhere:
+            elsewhere = self._trained_on_unseen()
         if once and not elsewhere:
             return self.program.excluded("no model is trained on it in several rounds")
         if sampler.shuffle != Const(True):
@@ -140,6 +143,14 @@ class StaticEpochs(AtStep[events.Event]):
             if (fed or self._headed(call) or self._alone(call)) and followed_by(self.program, call) is not None:
                 return True
         return False
+
+    def _trained_on_unseen(self) -> str:
+        """Where a model is trained on what was not followed, which may be what this loader yields."""
+        for call in self.program.trace.of(events.Called):
+            if call.what.open_why and call.subject is not None and self.program.concerned(call.subject):
+                if not call.what.inside and followed_by(self.program, call) is not None:
+                    return f"whether {call.when.at} is given what this loader yields is not known"
+        return ""
 
     def _alone(self, call: AnyStep) -> bool:
         """Is there no other loader, and is the call behind this reading in the same loops?"""
