@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("torch")
 
 from fsdp2_lint.report.rank_file import records
+from fsdp2_lint.runtime.hangs import stacks
 from tests.runtime.commands import HEAD, row
 from tests.runtime.jobs import Job, run_program
 
@@ -160,6 +161,17 @@ def test_said_at_once_and_a_note_in_the_end(tmp_path: Path, name: str) -> None:
     (note,) = job.report.pauses
     assert note in job.report.notes and "rank 1 kept rank 0 waiting for" in note and place in note
     assert more in ([], [f"fsdp2-lint: {note}"])  # the job may be over before it was seen to go on
+
+
+def test_there_is_no_moment_without_a_timer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever takes the interpreter's lock in such a moment, and keeps it, would stand nowhere."""
+    armed: list[float] = []
+    monkeypatch.setattr(stacks, "_arm_later", lambda seconds, file: armed.append(seconds))
+    monkeypatch.setattr(stacks, "_disarm", lambda: pytest.fail("it is disarmed first"))
+    with (tmp_path / "rank0.held").open("wb", buffering=0) as file:
+        file.write(b"of a beat that was late")
+        stacks._arm(0.5, file)
+    assert armed == [0.5] and (tmp_path / "rank0.held").read_bytes() == b""
 
 
 def test_a_rank_that_is_gone(tmp_path: Path) -> None:

@@ -116,7 +116,10 @@ _arm_later, _disarm, _disable = (
 
 
 def _arm(seconds: float, file: IO[bytes]) -> None:
-    _disarm()
+    """In the place of what was armed before, in one step.
+
+    Disarmed first, it would stay so where another thread takes the interpreter's lock in between and keeps it.
+    """
     if os.fstat(file.fileno()).st_size:
         file.seek(0)
         file.truncate()  # it was late, and goes on
