@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..budget import BUDGET
 from . import formulas
 from .formulas import Formula, both, intern, is_fork, key_of, keys_of, negate
 from .knowledge import Knowledge, asks_large
@@ -41,7 +42,7 @@ _guards: dict[tuple[tuple[Formula, bool], ...], PathCondition] = {}
 class PathCondition(Knowledge):
     """An immutable conjunction. ``TRUE`` is the empty one; extend it with :meth:`add`."""
 
-    __slots__ = ("_extended", "_joined", "_set", "_blurred", "_cases")
+    __slots__ = ("_extended", "_joined", "_set", "_blurred", "_cases", "_keys")
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,6 +51,14 @@ class PathCondition(Knowledge):
         self._set: Literals | None = None
         self._blurred: frozenset[Formula] | None = None
         self._cases: dict[PathCondition, bool] = {}
+        self._keys: frozenset[int] | None = None
+
+    @property
+    def keys(self) -> frozenset[int]:
+        """The numbers of all that it asks about: paths without a common one have nothing to say of each other."""
+        if self._keys is None:
+            self._keys = frozenset[int]().union(*[formula.keys or keys_of(formula) for formula, _ in self.literals])
+        return self._keys
 
     @property
     def formula(self) -> Formula:
@@ -75,14 +84,29 @@ class PathCondition(Knowledge):
         if not self.literals:
             return other
         if other not in self._joined:
-            self._joined[other] = self._with(other.literals)
+            apart = self.keys.isdisjoint(other.keys) and len(self.literals) + len(other.literals) <= BUDGET.literals
+            self._joined[other] = self._kept(self._beside(other)) if apart else self._with(other.literals)
         return self._joined[other]
+
+    def _beside(self, other: PathCondition) -> PathCondition:
+        """Both, where none asks what the other one does: nothing new follows."""
+        new = PathCondition()
+        new.literals, new._keys = (*self.literals, *other.literals), self.keys | other.keys
+        new._truths, new._equal = {**self._truths, **other._truths}, {**self._equal, **other._equal}
+        new._among, new._ranges = {**self._among, **other._among}, {**self._ranges, **other._ranges}
+        new._spelled = {**self._spelled, **other._spelled}
+        new._composites = (*self._composites, *other._composites)
+        new._asked = self._asked | other._asked
+        return new
 
     def _with(self, literals: Iterable[tuple[Formula, bool]]) -> PathCondition | None:
         """This path and these formulas; None where they contradict each other."""
         new = self._tried(literals)
-        if new is None or new is self:
-            return new
+        return new if new is None or new is self else self._kept(new)
+
+    @staticmethod
+    def _kept(new: PathCondition) -> PathCondition:
+        """The one that stands for all with these literals."""
         kept = _guards.setdefault(new.literals, new)
         if kept is new:
             Pool.made += len(new.literals)
@@ -116,6 +140,8 @@ class PathCondition(Knowledge):
 
     def compatible(self, other: PathCondition) -> bool:
         """Can both hold? As ``join``, but most often seen without a new path."""
+        if self.keys.isdisjoint(other.keys):
+            return True
         if other is not self and other not in self._joined:
             for formula, truth in other.literals:
                 known = self._truths.get(formula)

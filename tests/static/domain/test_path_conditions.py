@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -117,6 +118,34 @@ def test_joining_two_paths(left: list[tuple[object, bool]], right: list[tuple[ob
     if mine.implies(other):
         allowed = models(right)
         assert all(world in allowed for world in models(left))
+
+
+def about_others(formula: Any) -> Any:
+    """The same of unknowns that nothing else speaks of."""
+    if isinstance(formula, bool):
+        return formula
+    kind, first, *rest = formula
+    if kind in ("and", "or"):
+        return (both if kind == "and" else either)(map(about_others, first))
+    return negate(about_others(first)) if kind == "not" else (kind, ("other", first), *rest)
+
+
+@settings(max_examples=150)
+@given(LITERALS, LITERALS, FORMULAS, FORMULAS)
+def test_paths_that_ask_different_things_are_joined_at_once(
+    left: list[tuple[object, bool]], right: list[tuple[object, bool]], one: object, two: object
+) -> None:
+    """Part by part the same would come of it."""
+    mine, other = conjunction(left), conjunction([(about_others(formula), truth) for formula, truth in right])
+    if mine is None or other is None:
+        return
+    assert mine.compatible(other) and mine.keys.isdisjoint(other.keys)
+    joined, tried = mine._beside(other), mine._tried(other.literals)
+    assert tried is not None and joined.literals == tried.literals and joined.keys == tried.keys
+    two = about_others(two)
+    for asked in (one, two, both([one, two]), either([one, two])):
+        assert joined.decide(asked) is tried.decide(asked)
+        assert (joined.add(asked) is None) is (tried.add(asked) is None)
 
 
 @settings(max_examples=150)
