@@ -8,6 +8,7 @@ is contradictory.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeVar
 
 from ..budget import BUDGET
 from . import formulas
@@ -33,10 +34,14 @@ def forget() -> None:
         guard._joined.clear()
         guard._cases.clear()
     _guards.clear()
+    _key_sets.clear()
 
 
+K = TypeVar("K")
+V = TypeVar("V")
 Literals = frozenset[tuple[Formula, bool]]
 _guards: dict[tuple[tuple[Formula, bool], ...], PathCondition] = {}
+_key_sets: dict[frozenset[int], frozenset[int]] = {}
 
 
 class PathCondition(Knowledge):
@@ -57,7 +62,13 @@ class PathCondition(Knowledge):
     def keys(self) -> frozenset[int]:
         """The numbers of all that it asks about: paths without a common one have nothing to say of each other."""
         if self._keys is None:
-            self._keys = frozenset[int]().union(*[formula.keys or keys_of(formula) for formula, _ in self.literals])
+            found = set[int]()
+            for formula, _ in self.literals:
+                if formula[0] in ("and", "or"):
+                    found |= keys_of(formula)
+                else:
+                    found.add(formula.key or key_of(formula))
+            self._keys = _one(frozenset(found))
         return self._keys
 
     @property
@@ -91,10 +102,10 @@ class PathCondition(Knowledge):
     def _beside(self, other: PathCondition) -> PathCondition:
         """Both, where none asks what the other one does: nothing new follows."""
         new = PathCondition()
-        new.literals, new._keys = (*self.literals, *other.literals), self.keys | other.keys
-        new._truths, new._equal = {**self._truths, **other._truths}, {**self._equal, **other._equal}
-        new._among, new._ranges = {**self._among, **other._among}, {**self._ranges, **other._ranges}
-        new._spelled = {**self._spelled, **other._spelled}
+        new.literals, new._keys = (*self.literals, *other.literals), _one(self.keys | other.keys)
+        new._truths, new._equal = _united(self._truths, other._truths), _united(self._equal, other._equal)
+        new._among, new._ranges = _united(self._among, other._among), _united(self._ranges, other._ranges)
+        new._spelled = _united(self._spelled, other._spelled)
         new._composites = (*self._composites, *other._composites)
         new._asked = self._asked | other._asked
         return new
@@ -219,6 +230,16 @@ class PathCondition(Knowledge):
 
     def __repr__(self) -> str:
         return " & ".join(f"{'' if truth else '!'}{formula}" for formula, truth in self.literals) or "TRUE"
+
+
+def _one(keys: frozenset[int]) -> frozenset[int]:
+    """The one that stands for all that are equal: a set takes more memory than all else that a path has of its own."""
+    return _key_sets.setdefault(keys, keys)
+
+
+def _united(one: dict[K, V], other: dict[K, V]) -> dict[K, V]:
+    """What both know; neither is ever changed, so that one may stand for both."""
+    return {**one, **other} if one and other else one or other
 
 
 def _is_drive(formula: Formula) -> bool:
