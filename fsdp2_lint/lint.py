@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,17 @@ from fsdp2_lint.settings import Settings, file_of, settings
 if TYPE_CHECKING:
     from fsdp2_lint.static.result import Result
     from fsdp2_lint.vocab.finding import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Early:
+    """``tell`` gets what is found so far in the programs that come to the file at ``path``, before all are followed.
+
+    Such a report has findings and no verdicts, and says nothing of what it does not have.
+    """
+
+    path: str
+    tell: Callable[[Report], None]
 
 
 def found_files(
@@ -52,12 +64,13 @@ def lint(
     overlay: Mapping[str, bytes] | None = None,
     progress: Callable[[str], None] | None = None,
     look: Callable[[], None] | None = None,
+    early: Early | None = None,
 ) -> Report:
     """Check ``paths``. What cannot be done as asked raises a Refusal.
 
     ``overlay`` holds what files contain in place of what is on disk, by absolute path without links. ``progress`` is
     told each program that is followed, and not what an earlier run has kept. ``look`` is called again and again, and
-    ends the run if it raises what is no Exception.
+    ends the run if it raises what is no Exception. ``early`` is told of one file before all programs are followed.
     """
     found, given = found_files(paths, asked, overlay)
     if not found.files and not found.errors and not asked.force_exclude and EXCLUDE not in found.skipped:
@@ -90,10 +103,14 @@ def lint(
         _report_problem(report, path, *problem)
     with CostsOnly("the analysis", report.broke):
         if report.selected and (near.files or asked.baseline is not None):  # whose entries may be gone with all FSDP2
-            _run_engine(report, found, near, asked, set(spoilt), progress, look)
+            _run_engine(report, found, near, asked, set(spoilt), progress, look, early)
+    _put_in_order(report)
+    return report
+
+
+def _put_in_order(report: Report) -> None:
     for told in report.sorted_out:
         told[:] = sorted((finding.with_sites(report.sources.in_cell) for finding in told), key=by_place)
-    return report
 
 
 def _run_engine(
@@ -104,6 +121,7 @@ def _run_engine(
     told: Collection[str],
     progress: Callable[[str], None] | None,
     look: Callable[[], None] | None,
+    early: Early | None,
 ) -> None:
     # A tree without FSDP2 never comes here, and so never pays for these imports.
     from fsdp2_lint.files.pythons import too_new
@@ -128,7 +146,7 @@ def _run_engine(
     entries = [str(given.path(each)) for each in given.entry_points]
     store = default_store(found.root, asked.cache_dir) if asked.cache and not asked.dump_trace else None
 
-    def judge(these: Around, named: Collection[str]) -> Result:
+    def judge(these: Around, named: Collection[str], early: Early | None = None) -> Result:
         known = {*(these.within.files if these.within is not None else these.files)}
         request = Request(
             files=these.files,
@@ -144,37 +162,52 @@ def _run_engine(
         )
 
         def work() -> Result:
-            from fsdp2_lint.static.check import check  # which brings all that an analysis needs
+            from fsdp2_lint.static.ahead import Ahead
+            from fsdp2_lint.static.check import check  # which bring all that an analysis needs
 
+            ahead = Ahead(early.path, partial(tell, early)) if early is not None else None
             return check(
-                request, store=store, jobs=asked.jobs, dump_trace=asked.dump_trace, progress=progress, look=look
+                request,
+                store=store,
+                jobs=asked.jobs,
+                dump_trace=asked.dump_trace,
+                progress=progress,
+                look=look,
+                ahead=ahead,
             )
 
         return remembered(store, request, work) if store is not None else work()
-
-    result = judge(near, {*found.explicit, *(without_tests(found) if near.within is not None else ())})
-    report.sources.take(result.texts)
-    comments = Comments(report.sources)
 
     sorted_out = partial(
         triage,
         selection=selection,
         settings=given,
         baseline=asked.baseline if asked.hides else None,
-        comments=comments,
-        broke=report.broke,
     )
 
-    def sort_in(findings: Iterable[Finding]) -> None:
-        report.take(sorted_out(findings))
+    def tell(early: Early, findings: Iterable[Finding], texts: Mapping[str, bytes]) -> None:
+        made = Report(files=report.files, beyond=report.beyond, root=found.root, base=report.base, settings=given)
+        made.target, made.sources = report.target, Sources(found.overlay, found.notebooks)
+        made.sources.take(texts)
+        here, _ = parted(_named(findings, made), asked_for)
+        made.take(sorted_out(here, comments=Comments(made.sources), broke=made.broke))
+        _put_in_order(made)
+        early.tell(made)
 
-    named = [finding.with_sites(report.sources.in_characters) for finding in result.findings]
-    with CostsOnly("the fingerprints of findings", report.broke):
-        named = with_fingerprints(named, report.base, report.sources)
+    result = judge(near, {*found.explicit, *(without_tests(found) if near.within is not None else ())}, early)
+    report.sources.take(result.texts)
+    comments = Comments(report.sources)
+
+    def sort_in(findings: Iterable[Finding]) -> None:
+        report.take(sorted_out(findings, comments=comments, broke=report.broke))
+
+    named = _named(result.findings, report)
     # Imports lead out of the files that were given: what lies wholly elsewhere was not asked for.
     here, elsewhere = parted(named, asked_for)
     sort_in(here)
-    report.elsewhere = len(sorted_out(elsewhere).findings) if near.within is not None else 0
+    report.elsewhere = (
+        len(sorted_out(elsewhere, comments=comments, broke=report.broke).findings) if near.within is not None else 0
+    )
     with CostsOnly("the verdicts of the models", report.broke):
         mine = [model for model in result.models if concerns(model, asked_for)]
         report.models = [placed(model, report.sources.shown) for model in mine]
@@ -206,6 +239,14 @@ def _run_engine(
         report.gone = rest.entries
         if rest.refused:
             report.notes.append(f"comments and baseline entries that are not needed are not reported: {rest.refused}")
+
+
+def _named(findings: Iterable[Finding], report: Report) -> list[Finding]:
+    """As people read their places, and with what tells each from all others."""
+    named = [finding.with_sites(report.sources.in_characters) for finding in findings]
+    with CostsOnly("the fingerprints of findings", report.broke):
+        named = with_fingerprints(named, report.base, report.sources)
+    return named
 
 
 def _report_problem(report: Report, path: str, row: int, column: int, message: str) -> None:

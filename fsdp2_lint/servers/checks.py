@@ -18,7 +18,7 @@ from fsdp2_lint.files.discovery import common_folder
 from fsdp2_lint.findings.asked import Asked
 from fsdp2_lint.findings.baseline import Baseline
 from fsdp2_lint.findings.outcome import Report
-from fsdp2_lint.lint import lint
+from fsdp2_lint.lint import Early, lint
 from fsdp2_lint.servers.threads import from_thread, in_thread
 from fsdp2_lint.settings import settings
 from fsdp2_lint.static.garbage import by_hand
@@ -36,7 +36,8 @@ class _Outdated(BaseException):
 class Checks:
     """``look`` says what is to be checked of a project, ``tell`` gets the report, or why there is none.
 
-    ``tell_first`` gets the report on one file of a project, of which more is to come. ``busy`` is told each program
+    ``tell_first`` gets the report on one file of a project, of which more is to come, and ``tell_early`` what is found
+    so far in a file, of which even more is to come. ``busy`` is told each program
     that has to be followed, and None when a check has ended.
     """
 
@@ -45,11 +46,13 @@ class Checks:
         look: Callable[[str], Input],
         tell: Callable[[str, Report | str], None],
         tell_first: Callable[[str, str, Report], None],
+        tell_early: Callable[[str, str, Report], None],
         busy: Callable[[str | None], None],
     ) -> None:
         self._look = look
         self._tell = tell
         self._tell_first = tell_first
+        self._tell_early = tell_early
         self._busy = busy
         self._touched: dict[str, str] = {}  # the file of each project that was changed last
         self._owed: dict[str, float] = {}  # when the first change of each project came that nothing was told of
@@ -97,20 +100,31 @@ class Checks:
         """
         paths, overlay = self._look(project)
         touched, told = self._touched.pop(project, None), False
-        if touched in overlay and touched is not None and [*paths] != [touched]:
+        if touched not in overlay:
+            touched = None
+        if touched is not None and [*paths] != [touched]:
             with by_hand():  # what a check leaves behind is collected when the editor has its answer
-                said = await self._checked(project, [touched], overlay, paths, overdue)
+                said = await self._checked(project, [touched], overlay, paths, touched, overdue=overdue)
                 if told := isinstance(said, Report):
                     self._tell_first(project, touched, said)
             if self.outdated(project):
                 self._touched.setdefault(project, touched)
                 return told
-        if (said := await self._checked(project, paths, overlay, paths, overdue and not told)) is not None:
+        if (
+            said := await self._checked(project, paths, overlay, paths, touched, overdue=overdue and not told)
+        ) is not None:
             self._tell(project, said)
         return told or said is not None
 
     async def _checked(
-        self, project: str, paths: Sequence[str], overlay: Mapping[str, bytes], whole: Sequence[str], overdue: bool
+        self,
+        project: str,
+        paths: Sequence[str],
+        overlay: Mapping[str, bytes],
+        whole: Sequence[str],
+        touched: str | None,
+        *,
+        overdue: bool,
     ) -> Report | str | None:
         """Check some ``paths``, as the settings of the ``whole`` want it. None if nobody waits for it any more."""
         loop = asyncio.get_running_loop()
@@ -119,12 +133,17 @@ class Checks:
             if not overdue and self.outdated(project):
                 raise _Outdated
 
+        def tell(report: Report) -> None:
+            if touched is not None and (overdue or not self.outdated(project)):
+                self._tell_early(project, touched, report)
+
         def check() -> Report | str | None:
             if not paths:
                 return Report()  # the last of its files was closed
             try:
                 busy = partial(from_thread, loop, self._busy)
-                return lint(paths, _asked(whole), overlay=overlay, progress=busy, look=look)
+                early = Early(touched, partial(from_thread, loop, tell)) if touched is not None else None
+                return lint(paths, _asked(whole), overlay=overlay, progress=busy, look=look, early=early)
             except _Outdated:
                 return None
             except Refusal as refusal:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,12 +13,14 @@ from pygls.lsp.server import LanguageServer
 
 from fsdp2_lint import __version__
 from fsdp2_lint.errors import in_words
+from fsdp2_lint.files.source import decode
 from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.servers.actions import Told
 from fsdp2_lint.servers.checks import Checks, Input
 from fsdp2_lint.servers.conversion import Conversion
 from fsdp2_lint.servers.documents import Documents, as_bytes, path_of
 from fsdp2_lint.servers.messages import BAD_PARAMS, Rejected
+from fsdp2_lint.servers.moved import change, still
 from fsdp2_lint.servers.progress import Progress
 
 
@@ -39,11 +41,12 @@ class Server(LanguageServer):
         super().__init__("fsdp2-lint", __version__, types.TextDocumentSyncKind.Full, max_workers=1)
         self.asked_to_stop = False
         self._progress = Progress(self)
-        self.checks = Checks(self._look, self._tell, self._tell_first, self._progress.tell)
+        self.checks = Checks(self._look, self._tell, self._tell_first, self._tell_early, self._progress.tell)
         self._checked: dict[
             str, int | None
         ] = {}  # by the path of an open file, the version of it that was checked last
         self._answers: dict[str, Answer] = {}
+        self._shown: dict[str, tuple[str, list[types.Diagnostic]]] = {}  # of which text, by the name of the document
 
     def understood(self, body: bytes, message: Mapping[str, Any]) -> None:
         """Raises what is wrong with a request. Of answers the library keeps a list, and takes each off it once."""
@@ -97,14 +100,31 @@ class Server(LanguageServer):
         self._publish(uri, path, after, documents)
         self._answers[project] = after
 
+    def _tell_early(self, project: str, path: str, report: Report) -> None:
+        """What is found so far in one file. What is not found any more is told when all is checked."""
+        before = self._answers.get(project, Answer())
+        documents = self.documents
+        after, uri = self._answer(report, documents), documents.uri(path)
+        after.uris, after.said = before.uris | {uri}, before.said
+        text, shown = self._shown.get(uri, ("", []))
+        new = {(each.code, each.range.start.line) for _, each in after.told.get(path, ())}
+        old = still(shown, uri, change(text, decode(report.sources.data(path))))
+        self._publish(
+            uri, path, after, documents, [each for each in old if (each.code, each.range.start.line) not in new]
+        )
+        self._answers[project] = after
+
     def _answer(self, report: Report, documents: Documents) -> Answer:
         answer, conversion = Answer(report), self._conversion(report, documents)
         for finding in report.findings:
             answer.told.setdefault(finding.primary.site.path, []).append((finding, conversion.diagnostic(finding)))
         return answer
 
-    def _publish(self, uri: str, path: str, answer: Answer, documents: Documents) -> None:
-        shown = [diagnostic for _, diagnostic in answer.told.get(path, ())]
+    def _publish(
+        self, uri: str, path: str, answer: Answer, documents: Documents, old: Sequence[types.Diagnostic] = ()
+    ) -> None:
+        shown = [*(diagnostic for _, diagnostic in answer.told.get(path, ())), *old]
+        self._shown[uri] = decode(answer.report.sources.data(path)), shown
         version = self._checked.get(path) if path in documents.opened else None
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, shown, version=version))
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from ..errors import CostsOnly
 from ..files.syntax import Problem
-from ..vocab.finding import Finding
 from ..vocab.overlaps import one_for_each_cause, without_consequences
-from ..vocab.rule import Dispatcher, Rule
+from ..vocab.rule import Rule
 from . import garbage
+from .ahead import Ahead
 from .cache.facts import remembered_facts
 from .cache.programs import Programs
 from .cache.store import Store
@@ -22,7 +22,7 @@ from .frontend.pins import PINS
 from .frontend.project import Project
 from .result import Request, Rests, Result
 from .seen import Sight
-from .verdicts import of_models, of_programs
+from .verdicts import findings_of, of_models, of_programs
 
 _STACK = 512 * 1024 * 1024  # the interpreter follows calls by recursion; a thread can have room for it
 _RECURSION = 40_000
@@ -36,12 +36,14 @@ def check(
     dump_trace: bool = False,
     progress: Callable[[str], None] | None = None,
     look: Callable[[], None] | None = None,
+    ahead: Ahead | None = None,
 ) -> Result:
     """Analyse the files of a request as one project. Nothing in them is imported or executed.
 
     ``store`` has what was seen of programs before. ``jobs`` is how many processes may follow programs at once,
     which changes nothing in the answer. ``progress`` is told each program that is followed. ``look`` is called every
-    few hundred steps, and with each file that is read: what it raises, if it is no Exception, ends the run.
+    few hundred steps, and with each file that is read: what it raises, if it is no Exception, ends the run. ``ahead``
+    is told what is found in the programs that come to one file, before the others are followed.
     ``dump_trace`` keeps what was seen in each program, as text.
     """
     result = Result(files=len(request.files))
@@ -57,7 +59,14 @@ def check(
             with garbage.by_hand():
                 kept = Programs(store, request, project)
                 driver = Driver(
-                    project, request, result, keep_traces=dump_trace, kept=kept, jobs=jobs, progress=progress
+                    project,
+                    request,
+                    result,
+                    keep_traces=dump_trace,
+                    kept=kept,
+                    jobs=jobs,
+                    progress=progress,
+                    ahead=ahead,
                 )
                 with remembered_facts(store, project):
                     _check(result, project, driver, request.rules)
@@ -85,7 +94,7 @@ def _check(result: Result, project: Project, driver: Driver, rules: Sequence[Rul
     dispatcher = driver.dispatcher
     driver.run()
     with CostsOnly("what causes what", project.note):
-        result.findings = list(_findings(dispatcher).values())
+        result.findings = findings_of(dispatcher.verdicts.values())
         result.findings = without_consequences(result.findings, driver.found_in)
     with CostsOnly("what was seen", project.note):
         torch = rules[0].target if rules else None
@@ -113,18 +122,3 @@ def _rests(project: Project) -> Rests:
     others = sorted(reads.files.difference(project.files))
     pins = {asked: project.answer(asked) for asked in sorted(reads.asked) if asked[0] in PINS}
     return Rests({path: project.digest(path) for path in others}, reads.imports, pins)
-
-
-def _findings(dispatcher: Dispatcher) -> dict[tuple[str, str, int], Finding]:
-    """One finding a fault: the same code on the same line is one."""
-    found: dict[tuple[str, str, int], Finding] = {}
-    for verdict in dispatcher.verdicts.values():
-        for finding in verdict.findings:
-            kept = found.get(finding.key)
-            if kept is None or _weight(finding) > _weight(kept):
-                found[finding.key] = finding
-    return found
-
-
-def _weight(finding: Finding) -> tuple[bool, int]:
-    return finding.severity.value == "error", len(finding.related)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection
 
+from ..errors import CostsOnly
 from ..vocab.events.base import Event
 from ..vocab.finding import listed
 from ..vocab.rule import Dispatcher, ProgramKey, Verdict
+from .ahead import Ahead, followed_first, so_far
 from .cache.programs import Programs
 from .checks import seen_in_text
 from .course import Course
@@ -35,9 +37,10 @@ class Driver:
         kept: Programs,
         jobs: int = 1,
         progress: Callable[[str], None] | None = None,
+        ahead: Ahead | None = None,
     ) -> None:
         self.project, self.request, self.result = project, request, result
-        self.progress = progress
+        self.progress, self.ahead = progress, ahead
         self.dispatcher = Dispatcher(request.rules)
         self.workers = Workers(project, request.rules, kept, jobs, keep_traces=keep_traces, progress=self.progress)
         self.found_in: dict[tuple[str, str, int], set[str]] = {}  # each finding's programs
@@ -50,6 +53,9 @@ class Driver:
         plan = find_entries(self.project, frozenset(self.request.explicit))
         self.dispatch_text(plan)
         self.result.notes.extend(f"entry-points: {name} was not found" for name in plan.absent)
+        if self.ahead is not None:
+            with CostsOnly("the first findings", self.project.note):
+                self.go_ahead(self.ahead, Course(plan, self.request.budget))
         course = Course(plan, self.request.budget)
         for entry, limits in course.steps():
             self.project.look()
@@ -58,6 +64,15 @@ class Driver:
             self.take(entry, followed)
         self.result.notes += self.workers.notes
         self.say_left_out(course)
+
+    def go_ahead(self, ahead: Ahead, course: Course) -> None:
+        """What is followed here is not followed again; each time all is told that was found so far."""
+        total, found_in = Dispatcher(self.request.rules), dict[tuple[str, str, int], set[str]]()
+        add(total, self.dispatcher.verdicts.values())
+        for entry, followed in followed_first(self.workers, course, ahead.path):
+            for key in add(total, followed.verdicts):
+                found_in.setdefault(key, set()).add(entry.name)
+            ahead.tell(so_far(total.verdicts.values(), found_in), self.project.texts)
 
     def say_left_out(self, course: Course) -> None:
         """Programs that the table of budgets keeps from being run: not one of them is left out in silence."""

@@ -5,13 +5,28 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import TypeVar
 
-from ..vocab.finding import Label, Site
+from ..vocab.finding import Finding, Label, Site
 from ..vocab.rule import Dispatcher, ModelKey, ProgramKey, Verdict
 from .result import ModelVerdicts, ProgramVerdicts, RuleVerdict
 from .seen import Extent
 
 T = TypeVar("T")
 _SETTLED_BY = {"R": "runtime", "P": "preflight"}
+
+
+def findings_of(verdicts: Iterable[Verdict]) -> list[Finding]:
+    """One finding a fault: the same code on the same line is one."""
+    found: dict[tuple[str, str, int], Finding] = {}
+    for verdict in verdicts:
+        for finding in verdict.findings:
+            kept = found.get(finding.key)
+            if kept is None or _weight(finding) > _weight(kept):
+                found[finding.key] = finding
+    return [*found.values()]
+
+
+def _weight(finding: Finding) -> tuple[bool, int]:
+    return finding.severity.value == "error", len(finding.related)
 
 
 def of_models(dispatcher: Dispatcher, judged_by: Mapping[str, str]) -> list[ModelVerdicts]:

@@ -60,6 +60,28 @@ class Workers:
             self._see_here(entry, limits)
         return self._known.pop(entry)
 
+    def outdated(self, course: Course, path: str) -> list[Task]:
+        """What has to be followed again of the programs that came to a file, the shortest first.
+
+        What a program comes to, and how long it is, an earlier run saw.
+        """
+        found: list[tuple[int, Task]] = []
+        for entry, limits in course.steps():
+            if self._knows(entry, limits):
+                course.reached |= self._came_to[entry]
+            elif (before := self._kept.before(entry, limits)) is not None:
+                course.reached |= before.reached
+                if any(where[0] == path for where in before.reached):
+                    found.append((before.steps, (entry, limits)))
+        return [task for _, task in sorted(found, key=lambda each: each[0])]
+
+    def see(self, entry: Entry, limits: Limits) -> Followed:
+        """What is seen of a program, of which ``follow`` will be asked too."""
+        self._project.look()
+        if entry not in self._known:
+            self._see_here(entry, limits)
+        return self._known[entry]
+
     def _knows(self, entry: Entry, limits: Limits) -> bool:
         """Was it seen before, now or by an earlier run?"""
         if entry not in self._came_to and entry not in self._not_kept:

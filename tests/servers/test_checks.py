@@ -33,7 +33,7 @@ class Desk:
         self._looks = 0
         monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: self.now)
         monkeypatch.setattr(checks, "lint", self._lint)
-        self.checks = Checks(self._look, self._tell, lambda *told: None, lambda program: None)
+        self.checks = Checks(self._look, self._tell, lambda *told: None, lambda *told: None, lambda program: None)
 
     def _look(self, project: str) -> tuple[Sequence[str], Mapping[str, bytes]]:
         return [self.file], {self.file: str(self.text).encode()}

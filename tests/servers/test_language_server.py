@@ -332,7 +332,34 @@ async def test_the_file_that_was_changed_comes_first(project: Path) -> None:
         ide.change(train, RIGHT, 2)
         assert await ide.diagnostics(train, 2) == []
         assert [each.code for each in await ide.diagnostics(other, None)] == ["FSDP601"]
-        assert [Path(each.uri).name for each in ide.published[:2]] == ["train.py", "another.py"]
+        assert [*{Path(each.uri).name: None for each in ide.published}] == ["train.py", "another.py"]
+
+
+@scenario
+async def test_what_is_found_is_told_at_once_and_what_is_gone_when_all_is_checked(project: Path) -> None:
+    model, longer = project / "model.py", project / "longer.py"
+    top_down = MODEL[MODEL.index("def parallelize") :].replace("    fully_shard(model)\n", "")
+    top_down = top_down.replace("):\n", "):\n    fully_shard(model)\n", 1)
+    both = MODEL + "\n\n" + top_down.replace("parallelize", "wrongly")
+    longer.write_text(
+        RIGHT.replace("parallelize", "wrongly").replace("    optimizer.step()\n", "    optimizer.step()\n" * 9)
+    )
+
+    def told() -> list[list[tuple[str, int]]]:
+        """Codes and rows, each time anew, of the second version."""
+        those = [each for each in ide.published if each.uri == model.as_uri() and each.version == 2]
+        return [[(str(found.code), found.range.start.line + 1) for found in each.diagnostics] for each in those]
+
+    async with editor(project) as ide:
+        ide.open(model, both)
+        ((code, row),) = [(each.code, each.range.start.line + 1) for each in await ide.diagnostics(model)]
+        await ide.diagnostics(project / "train.py", None)
+        wrong = "# new\n" + both.replace(MODEL[MODEL.index("def parallelize") :], top_down)
+        ide.change(model, wrong, 2)
+        await ide.until(lambda: len(told()) == 4)  # after one program, after both, when the file is checked, and all
+        old, new = (code, row + 1), (code, wrong[: wrong.index("fully_shard(layer)")].count("\n") + 1)
+        assert {*told()[0]} >= {old, new}, "of the longer program nothing is known yet"
+        assert [{*each} for each in told()[1:]] == [{old, new}] * 3
 
 
 SHOWS_PROGRESS = types.ClientCapabilities(window=types.WindowClientCapabilities(work_done_progress=True))

@@ -62,19 +62,29 @@ class Programs:
 
     def __init__(self, store: Store | None, request: Request, project: Project) -> None:
         self._store, self._project = store, project
+        self._last: tuple[str, _Kept | None] = "", None  # what was read last, which may be asked for twice
         rules = [(rule.code, rule.severity.value, rule.target) for rule in request.rules]
         asked = rules, request.target, request.root, list(request.source_roots), astuple(request.budget)
         self._about = repr((stamp(), *asked)) if store is not None else ""
 
     def look(self, entry: Entry, limits: Limits) -> Followed | None:
         """What was seen of this program before, if it would be seen now."""
-        if self._store is None:
-            return None
-        known = kept(_Kept, self._store.get(self._key(entry, limits)))
+        known = self._known(entry, limits)
         if known is None or not self._stands(known):
             return None
         self._project.take_over(Reads(), known.unreadable, ())
         return replace(known.followed, verdicts=[_verdict(each) for each in known.words])
+
+    def before(self, entry: Entry, limits: Limits) -> Followed | None:
+        """What was seen of this program before, without its verdicts: another may be seen now."""
+        known = self._known(entry, limits)
+        return known.followed if known is not None else None
+
+    def _known(self, entry: Entry, limits: Limits) -> _Kept | None:
+        key = self._key(entry, limits)
+        if self._store is not None and self._last[0] != key:
+            self._last = key, kept(_Kept, self._store.get(key))
+        return self._last[1] if self._last[0] == key else None
 
     def keep(self, entry: Entry, limits: Limits, sighting: Sighting) -> None:
         """For later runs, unless another one may see something else."""
