@@ -60,6 +60,7 @@ def forget_formulas() -> None:
         formula.watched = ()
     _interned.clear()
     _numbers.clear()
+    _key_sets.clear()
 
 
 def negate(formula: Formula) -> Formula:
@@ -161,10 +162,21 @@ def one_of(key: object, constants: Iterable[object]) -> None:
 def keys_of(formula: Interned) -> frozenset[int]:
     """The numbers of what the leaves of a formula are about: only news of those can settle it."""
     if not formula.keys:
-        formula.keys = frozenset(key_of(leaf) for leaf in atoms(formula))
+        if formula[0] == "not":
+            formula.keys = keys_of(formula[1])
+        elif formula[0] in ("and", "or"):
+            formula.keys = shared(frozenset[int]().union(*map(keys_of, formula[1])))
+        else:
+            formula.keys = shared(frozenset((key_of(formula),)))
     return formula.keys
 
 
+def shared(keys: frozenset[int]) -> frozenset[int]:
+    """The one that stands for all that are equal: a set takes more memory than all else that a path has of its own."""
+    return _key_sets.setdefault(keys, keys)
+
+
+_key_sets: dict[frozenset[int], frozenset[int]] = {}
 _numbers: dict[Any, int] = {}
 _fresh = itertools.count(1)  # never used twice: a formula that outlives its entry keeps its number
 

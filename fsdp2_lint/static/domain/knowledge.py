@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Set
 from typing import Any
 
 from ..budget import BUDGET
-from .formulas import Formula, Interned, asserted, atoms, dropped, intern, is_large, key_of, keys_of, literal
+from .formulas import Formula, Interned, asserted, atoms, dropped, intern, is_large, key_of, keys_of, literal, shared
 from .spellings import Asked, all_alike, follows, may_be
 from .thresholds import ANY, Range, exactly, is_number
 
@@ -17,16 +17,20 @@ class Single:
     __slots__ = ()
 
 
+NONE_OPEN: Set[Interned] = frozenset()
 _CONSTANT = (int, float, str, bytes, type(None), Single)
 
 
 class Knowledge:
     """Formulas that are taken for facts, and what they decide. Only whoever makes one adds to it."""
 
-    __slots__ = ("literals", "_truths", "_equal", "_among", "_ranges", "_spelled", "_composites", "_asked", "_open")
+    __slots__ = (
+        "literals", "keys", "_truths", "_equal", "_among", "_ranges", "_spelled", "_composites", "_asked", "_open",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.literals: tuple[tuple[Formula, bool], ...] = ()
+        self.keys: frozenset[int] = frozenset()  # the numbers of all that it speaks of: it says nothing of others
         self._truths: dict[Formula, bool] = {}
         self._equal: dict[int, Any] = {}  # by the number of the unknown, as is the next
         self._among: dict[int, frozenset[Any]] = {}  # which constants an unknown may equal
@@ -34,7 +38,7 @@ class Knowledge:
         self._spelled: dict[int, tuple[tuple[Asked, bool], ...]] = {}  # what was asked of the spelling of an unknown
         self._composites: tuple[Interned, ...] = ()  # an "or" that is true, an "and" that is false: not met yet
         self._asked: frozenset[int] = frozenset()  # what those are about: their keys, which are known by then
-        self._open: set[Interned] | None = set()  # composites that it leaves open; None while it is being made
+        self._open: Set[Interned] | None = NONE_OPEN  # composites that it leaves open; None while it is being made
 
     def decide(self, formula: Formula) -> bool | None:
         """The truth of ``formula`` on this path, or None."""
@@ -53,8 +57,12 @@ class Knowledge:
             if inner is None:
                 inner = self._infer(formula[1])
             return None if inner is None else not inner
+        if kind in ("and", "or"):
+            return self._settle(formula)
+        key = formula.key or key_of(formula)
+        if key not in self.keys:
+            return None  # as of most
         if kind == "is":
-            key = formula.key or key_of(formula)
             if key in self._equal:
                 return _same(self._equal[key], formula[2])
             if key in self._among and formula[2] not in self._among[key]:
@@ -68,22 +76,19 @@ class Knowledge:
                 return False  # ``if not x`` and ``if x == "fsdp"`` exclude each other
             return None
         if kind == "truth":
-            key = formula.key or key_of(formula)
             if key in self._equal:
                 return bool(self._equal[key])
             return True if key in self._ranges and not self._ranges[key].holds(0) else None
         if kind == "compared":
-            key = formula.key or key_of(formula)
             if not (key in self._ranges or key in self._equal or key in self._among):
                 if self._truths.get(formula.asserted or asserted(formula)) is not False:
-                    return None  # nothing is known of it, as of most
+                    return None
             answers = {each.decides(formula[2], formula[3]) for each in self._ranges_of(formula)}
             return answers.pop() if len(answers) == 1 else None
-        return self._spelling(formula) if kind == "spelled" else self._settle(formula)
+        return self._spelling(key, (formula[2], formula[3]))
 
-    def _spelling(self, leaf: Interned) -> bool | None:
+    def _spelling(self, key: int, asked: Asked) -> bool | None:
         """Is the unknown spelled so, by what it is, may be, or was asked before?"""
-        key, asked = leaf.key or key_of(leaf), (leaf[2], leaf[3])
         if key in self._equal:
             return all_alike((self._equal[key],), asked)
         if (found := follows(self._spelled.get(key, ()), asked)) is not None:
@@ -128,6 +133,7 @@ class Knowledge:
             return all(self._assume(part, truth, stated=stated) for part in formula[1])
         if stated:
             self.literals = (*self.literals, literal(formula, truth))
+            self.keys |= keys_of(formula)
         self._truths[formula] = truth
         if kept:
             return self._hold(formula, met)
@@ -157,7 +163,7 @@ class Knowledge:
 
     def _hold(self, composite: Interned, last: Interned | None) -> bool:
         """Keep what is not met yet, and what is left to meet it if it is one; False if it contradicts the others."""
-        self._composites, self._asked = (*self._composites, composite), self._asked | keys_of(composite)
+        self._composites, self._asked = (*self._composites, composite), shared(self._asked | keys_of(composite))
         if not self._holds_with_part(composite) or composite[0] == "or" and not self._narrow(composite):
             return False
         return last is None or self._assume(last, composite[0] == "or", stated=False)
@@ -199,6 +205,8 @@ class Knowledge:
         Two parts that can still meet it leave it open; most often it is the two that could the last time. One that is
         left alone must meet it: it is the answer.
         """
+        if keys_of(composite).isdisjoint(self.keys):
+            return None
         deciding = composite[0] == "or"
         left: list[Interned] = []
         for part in (*composite.watched, *composite[1]) if composite.watched else composite[1]:
@@ -228,7 +236,7 @@ class Knowledge:
 
     def _settle(self, composite: Formula) -> bool | None:
         """Decide a composite from its parts alone, not from its own recorded truth."""
-        if self._open is not None and composite in self._open:
+        if keys_of(composite).isdisjoint(self.keys) or (self._open is not None and composite in self._open):
             return None  # as most are, and most are asked again
         deciding = composite[0] == "or"
         open_part = False
@@ -242,7 +250,7 @@ class Knowledge:
         if not open_part:
             return not deciding
         if self._open is not None:
-            self._open.add(composite)
+            self._open = {*self._open, composite}
         return None
 
 

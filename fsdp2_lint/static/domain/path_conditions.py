@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from ..budget import BUDGET
 from . import formulas
-from .formulas import Formula, both, intern, is_fork, key_of, keys_of, negate
-from .knowledge import Knowledge, asks_large
+from .formulas import Formula, both, intern, is_fork, key_of, keys_of, negate, shared
+from .knowledge import NONE_OPEN, Knowledge, asks_large
 
 
 class Pool:
@@ -34,20 +34,18 @@ def forget() -> None:
         guard._joined.clear()
         guard._cases.clear()
     _guards.clear()
-    _key_sets.clear()
 
 
 K = TypeVar("K")
 V = TypeVar("V")
 Literals = frozenset[tuple[Formula, bool]]
 _guards: dict[tuple[tuple[Formula, bool], ...], PathCondition] = {}
-_key_sets: dict[frozenset[int], frozenset[int]] = {}
 
 
 class PathCondition(Knowledge):
     """An immutable conjunction. ``TRUE`` is the empty one; extend it with :meth:`add`."""
 
-    __slots__ = ("_extended", "_joined", "_set", "_blurred", "_cases", "_keys")
+    __slots__ = ("_extended", "_joined", "_set", "_blurred", "_cases")
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,20 +54,6 @@ class PathCondition(Knowledge):
         self._set: Literals | None = None
         self._blurred: frozenset[Formula] | None = None
         self._cases: dict[PathCondition, bool] = {}
-        self._keys: frozenset[int] | None = None
-
-    @property
-    def keys(self) -> frozenset[int]:
-        """The numbers of all that it asks about: paths without a common one have nothing to say of each other."""
-        if self._keys is None:
-            found = set[int]()
-            for formula, _ in self.literals:
-                if formula[0] in ("and", "or"):
-                    found |= keys_of(formula)
-                else:
-                    found.add(formula.key or key_of(formula))
-            self._keys = _one(frozenset(found))
-        return self._keys
 
     @property
     def formula(self) -> Formula:
@@ -102,12 +86,12 @@ class PathCondition(Knowledge):
     def _beside(self, other: PathCondition) -> PathCondition:
         """Both, where none asks what the other one does: nothing new follows."""
         new = PathCondition()
-        new.literals, new._keys = (*self.literals, *other.literals), _one(self.keys | other.keys)
+        new.literals, new.keys = (*self.literals, *other.literals), shared(self.keys | other.keys)
         new._truths, new._equal = _united(self._truths, other._truths), _united(self._equal, other._equal)
         new._among, new._ranges = _united(self._among, other._among), _united(self._ranges, other._ranges)
         new._spelled = _united(self._spelled, other._spelled)
         new._composites = (*self._composites, *other._composites)
-        new._asked = self._asked | other._asked
+        new._asked = shared(self._asked | other._asked)
         return new
 
     def _with(self, literals: Iterable[tuple[Formula, bool]]) -> PathCondition | None:
@@ -137,7 +121,7 @@ class PathCondition(Knowledge):
         if not fresh:
             return self
         new = PathCondition()
-        new.literals, new._open = self.literals, None
+        new.literals, new.keys, new._open = self.literals, self.keys, None
         new._truths, new._equal, new._among = dict(self._truths), self._equal, self._among
         new._ranges, new._spelled = self._ranges, self._spelled
         new._composites, new._asked = self._composites, self._asked
@@ -146,7 +130,7 @@ class PathCondition(Knowledge):
                 return None
         if len(new.literals) == len(self.literals):
             return self
-        new._open = set()
+        new._open, new.keys = NONE_OPEN, shared(new.keys)
         return new
 
     def compatible(self, other: PathCondition) -> bool:
@@ -230,11 +214,6 @@ class PathCondition(Knowledge):
 
     def __repr__(self) -> str:
         return " & ".join(f"{'' if truth else '!'}{formula}" for formula, truth in self.literals) or "TRUE"
-
-
-def _one(keys: frozenset[int]) -> frozenset[int]:
-    """The one that stands for all that are equal: a set takes more memory than all else that a path has of its own."""
-    return _key_sets.setdefault(keys, keys)
 
 
 def _united(one: dict[K, V], other: dict[K, V]) -> dict[K, V]:
