@@ -97,6 +97,9 @@ class Machine(Semantics, Generic[L]):
         self.owned = False  # was anything met that each rank has for itself?
         self.ended_by: dict[nodes.NodeNG, Any] = {}  # what of a rank's own ends the loops that run
         self.own_packages: dict[str, Any] = {}  # what packages that are not seen were handed of such
+        self.own_rounds: dict[nodes.NodeNG, Any] = {}  # by loop: what decides how often it goes round
+        self.own_sizes: dict[ListV, Any] = {}  # what decides how much a list holds, beside what it holds
+        self.own_arms: dict[tuple[Any, ...], Any] = {}  # of which of several values is taken by such a value
         self.own_answers: dict[Obj, Any] = {}  # what an unseen method returned, or keeps, that was handed such values
         self.counted_apart: set[str] = set()  # counters that perhaps not all ranks count up
         self._counter = 0

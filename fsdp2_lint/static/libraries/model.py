@@ -144,7 +144,8 @@ class TorchModel(Calls):
         if atom.origin == "DeviceMesh" and name in ("get_rank", "get_local_rank"):
             kind = "global" if name == "get_rank" and obj.parent is None else "group"
             one = kind == "group" and (obj.parent is not None or bool(call.all))
-            return Rank(kind, self.machine.site(call.node), obj.atom.root if one else None)
+            rank = Rank(kind, self.machine.site(call.node), obj.atom.root if one else None)
+            return owning.number_of_rank(self.machine, rank)
         if atom.kind == "configuration" and arguments.is_parser(atom):
             return arguments.parser_method(self.machine, obj, name, call)
         return None

@@ -98,7 +98,9 @@ class Objects(Escapes):
             )
         if isinstance(leaf, (Const, Text)) and name in _OF_PATHS:
             return Text(self.machine.per_rank(leaf), of=self.machine.made_of(name, leaf))
-        if isinstance(leaf, (Text, Loaded)):
+        if isinstance(leaf, Text):
+            return Text(leaf.per_rank, of=self.machine.made_of(name, leaf))
+        if isinstance(leaf, Loaded):
             return Text(leaf.per_rank)
         if isinstance(leaf, Partial) and name == "func":
             return leaf.func
@@ -265,6 +267,7 @@ class Objects(Escapes):
     def consumes(self, leaf: Value, node: nodes.NodeNG, path: PathCondition = TRUE) -> None:
         generators.consumed(self.machine, leaf, node, "this loop", path)
         rounds.without_order(self.machine, leaf, node)
+        rounds.by_number(self.machine, leaf, node)
         data.read(self.machine, leaf, node)
 
     def goes_through(self, found: list[tuple[PathCondition, Value]], node: nodes.NodeNG) -> None:

@@ -42,8 +42,15 @@ def own_choice(program: Program, step: AnyStep, *, alive: bool = False) -> Answe
             doubt = why
         else:
             return yes(Place(at.kept_asked.get(atom, at.when), own.words))
+    doubt = doubt or _by_rounds(program, step)
     doubt = doubt or _by_unseen_data(program, step) or _left_by_unseen_data(program, step, alive)
     return unknown(doubt) if doubt else program.excluded("no condition on what a rank alone has leads here")
+
+
+def _by_rounds(program: Program, step: AnyStep) -> str:
+    """A loop around the step that goes round once for each thing that a rank has for itself."""
+    own = (program.machine.own_rounds.get(loop.node) for loop in program.loops(step))
+    return next((f"how often the loop around it goes round depends on {each.words}" for each in own if each), "")
 
 
 def _by_unseen_data(program: Program, step: AnyStep) -> str:

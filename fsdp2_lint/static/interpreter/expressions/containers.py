@@ -106,10 +106,19 @@ class Containers(Names[L]):
             made = self.new_list([])
             some = tuple((path, self.some_of(item)) for path, item in held.items)
             self.store.put(made.id, Items(some, False, held.open_why))
+            owning.cut_by(self, made, bounds)
             return made
         if isinstance(leaf, Obj):
             return owning.picked(self, leaf, self.bounds_of(node), leaf.child(SLICE), self.moment(node))
-        return leaf if isinstance(leaf, (Const, Text)) else unknown("a slice")
+        bounds = self.bounds_of(node)
+        if isinstance(leaf, (Const, Text)):
+            known = isinstance(leaf, Const) and all(isinstance(bound, Const) for bound in bounds)
+            return (
+                leaf
+                if known
+                else Text(self.per_rank(self.text([leaf, *bounds])), of=self.made_of("slice", leaf, *bounds))
+            )
+        return owning.part_by(self, unknown("a slice"), bounds)
 
     def some_of(self, value: Value) -> Value:
         """One of several objects; no longer each of them."""
@@ -152,7 +161,9 @@ class Containers(Names[L]):
             return flags.by_name(self, leaf, key)
         if isinstance(leaf, Ext) and not self.libraries.harmless(leaf.qname):
             return unknown(f"an item of {leaf.qname}", kind="opaque")
-        return Text(False) if isinstance(leaf, Const) and isinstance(leaf.value, str) else unknown("an item")
+        if isinstance(leaf, Const) and isinstance(leaf.value, str):
+            return Text(self.per_rank(key), of=self.made_of("item", leaf, key))
+        return unknown("an item")
 
     def list_item(self, held: Items, key: Value) -> Value:
         """The element at an index; a choice of all where the index is not known."""
@@ -174,8 +185,9 @@ class Containers(Names[L]):
         else:
             each = [(path, self.some_of(item)) for path, item in held.items]
         if len(each) == 1:
-            return each[0][1]
+            return owning.one_for_several(self, each[0][1], key)
         number = self.fresh()
+        owning.arms_of(self, ("alt", number), key)
         return choose(
             [
                 ((TRUE.add(("is", ("alt", number), arm)) or TRUE).join(path) or TRUE, item)
@@ -210,9 +222,12 @@ class Containers(Names[L]):
         if isinstance(key, Obj) and key.item == EACH and not held.open_why:
             return choose(values[:1])
         if (
-            len(values) == 1 and not held.open_why and not isinstance(held.entries[0][0], KNOWN_KEYS)
+            len(values) == 1
+            and default is None
+            and not held.open_why
+            and not isinstance(held.entries[0][0], KNOWN_KEYS)
         ):  # which of those that the one value stands for is not known
-            return choose([(path, self.some_of(value)) for path, value in values])
+            return choose([(path, owning.one_for_several(self, self.some_of(value), key)) for path, value in values])
         return self.entry_of_some_key(held, key, default)
 
     def says_any_key(self, key: Value, held: Entries) -> bool:
@@ -259,6 +274,7 @@ class Containers(Names[L]):
         ``default``: what is there for a key that is not in it; None where that raises.
         """
         number = self.fresh()
+        owning.arms_of(self, ("alt", number), key, *(name for name, _, _ in held.entries))
         changing = isinstance(key, Obj) and any(is_each(item) or item in (SOME, BELOW) for item in key.path)
         constant = not changing  # the same key asked again, or compared, names the same entry
         found: list[tuple[PathCondition, Value]] = []

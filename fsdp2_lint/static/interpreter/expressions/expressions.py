@@ -185,7 +185,8 @@ class Expressions(Texts[L]):
         value = self.eval(node.operand)
         if node.op == "-" and isinstance(value, Const) and isinstance(value.value, (int, float)):
             return Const(-value.value)
-        return value if isinstance(value, (ParamV, StateTensor, Computed)) else some_number("arithmetic")
+        kept = isinstance(value, (ParamV, StateTensor, Computed))
+        return value if kept else number_made_of(self, "arithmetic", value)
 
     def eval_Compare(self, node: nodes.Compare) -> Value:
         return self.cond(self.condition(node))
@@ -247,7 +248,7 @@ class Expressions(Texts[L]):
                 lambda a: self.over(
                     right,
                     lambda b: (
-                        some_number("arithmetic")
+                        number_made_of(self, "arithmetic", a, b)
                         if isinstance(a, GuardedUnion) or isinstance(b, GuardedUnion)
                         else self.binary(op, a, b)
                     ),

@@ -20,6 +20,7 @@ from ...domain.values import (
     GuardedUnion,
     ListV,
     Obj,
+    Rank,
     Text,
     TupleV,
     Value,
@@ -36,7 +37,8 @@ _KIND = frozenset(
 _SIZES = frozenset("shape size numel stride nelement len()".split())  # padding may make them the same
 ABOUT = _KIND | _SIZES
 
-_ANSWERS = frozenset({"truth", "compared", "is"})
+RANGE = "range"  # where the numbers of a ``range`` begin
+_ANSWERS = frozenset({"truth", "compared", "is", "spelled"})
 _MADE_OF_PARTS = (TupleV, ListV, DictV, GuardedUnion, Text)
 _KINDS = frozenset({"isinst", "hasattr", "dtensor"})
 
@@ -59,6 +61,11 @@ class Own:
     doubt: str = ""
     part: Computed | None = None
     path: PathCondition = TRUE
+
+
+OF_RANK = Own(
+    "the number of this rank", doubt="whether what is made of the number of a rank is the same on some is not known"
+)
 
 
 def own_of(machine: AnyMachine, value: Value) -> Own | None:
@@ -86,6 +93,11 @@ def size_of(machine: AnyMachine, value: ListV | DictV) -> Own | None:
     return _Search(machine).size(value) if machine.owned else None
 
 
+def rounds_of(machine: AnyMachine, value: Value) -> Own | None:
+    """What of a rank's own decides how often a loop over this goes round; of what it holds, nothing is said."""
+    return _Search(machine).rounds(value) if machine.owned else None
+
+
 def asked_for(machine: AnyMachine, atom: Formula) -> Own | None:
     """What of a rank's own a condition asks for: what the value is, and not of which kind."""
     return _Search(machine).asked(atom) if machine.owned else None
@@ -106,6 +118,8 @@ class _Search:
             return self._of_object(value)
         if isinstance(value, Cond):
             return self.first(_in(value.formula))
+        if isinstance(value, Rank):
+            return OF_RANK
         if isinstance(value, Ext):
             told: Own | None = self._machine.own_packages.get(value.qname.partition(".")[0])
             return told
@@ -116,9 +130,10 @@ class _Search:
 
     def _of_parts(self, value: Value) -> Iterable[Own | None]:
         """Of all that lies in a value, and of what decides which of several it is, or whether it lies there."""
-        parts = self._parts(value)
-        yield self.chosen(path for path, _ in parts)
-        yield from (self.of(part) for _, part in parts)
+        yield self._placed(value)
+        if isinstance(value, Text) and value.per_rank:
+            yield OF_RANK
+        yield from (self.of(part) for _, part in self._parts(value))
 
     def _parts(self, value: Value) -> list[tuple[PathCondition, Value]]:
         machine = self._machine
@@ -127,6 +142,14 @@ class _Search:
         if isinstance(value, Text):
             return [(TRUE, part) for part in machine.text_parts[value.of - 1][1]] if value.of else []
         return machine.contents(value)
+
+    def _placed(self, value: Value) -> Own | None:
+        """What decides which of its parts lie in a value, or of several which it is."""
+        paths = [path for path, _ in self._parts(value)]
+        keys = [key for key, _, _ in self._machine.entries(value).entries] if isinstance(value, DictV) else []
+        cut: Own | None = self._machine.own_sizes.get(value) if isinstance(value, ListV) else None
+        by_rank = any(self._machine.about_rank(formula) for path in paths for formula, _ in path.literals)
+        return OF_RANK if by_rank else _surest([cut, self.chosen(paths), self.first(keys)])
 
     def chosen(self, paths: Iterable[PathCondition]) -> Own | None:
         """What decides which of these paths is taken."""
@@ -137,16 +160,29 @@ class _Search:
         if ("size", value) in self._seen:
             return None
         self._seen.add(("size", value))
-        decided = self.chosen(path for path, _ in self._machine.contents(value))
+        decided = self._placed(value)
         if decided is not None or (held := self.of(value)) is None:
             return decided
         return _sized(held)
+
+    def rounds(self, value: Value) -> Own | None:
+        if isinstance(value, Obj):
+            own = self._of_object(value)
+            return own if own is not None and own.picked else None
+        if not isinstance(value, (ListV, DictV)):
+            return None
+        parts = [part for _, part in self._machine.contents(value)]
+        numbers = [part for part in parts if isinstance(part, Obj) and part.atom.origin == RANGE]
+        return _surest([self._placed(value), self.first(numbers)])
 
     def asked(self, atom: Formula) -> Own | None:
         if isinstance(atom, bool) or atom[0] not in _ANSWERS or atom[0] == "is" and atom[2] is None or _of_kind(atom):
             return None
         if atom[0] == "truth" and isinstance(atom[1], (ListV, DictV)):
             return self.size(atom[1])
+        if atom[0] == "is" and isinstance(atom[1], tuple) and atom[1] in self._machine.own_arms:
+            told: Own = self._machine.own_arms[atom[1]]
+            return told
         return self.first(_in(atom[1:]))
 
     def _of_object(self, obj: Obj) -> Own | None:
@@ -165,7 +201,7 @@ class _Search:
         for item in obj.path:  # what a model makes of a batch, or whatever else is called with it
             if is_call(item) and len(item) > 2 and (given := self.first(_in(item[2]))) is not None:
                 return _answered(given, obj, str(item[1]))
-        return None
+        return OF_RANK if obj.atom.per_rank else None
 
 
 def _surest(found: Iterable[Own | None]) -> Own | None:
@@ -231,8 +267,8 @@ def is_on_the_way(own: Own, obj: Obj) -> bool:
     return any(at in own.via for at in obj.above)
 
 
-def _in(part: Any) -> Iterable[Obj | Text | Ext]:
-    if isinstance(part, (Obj, Text, Ext)):
+def _in(part: Any) -> Iterable[Obj | Text | Ext | ListV | DictV]:
+    if isinstance(part, (Obj, Text, Ext, ListV, DictV)):
         yield part
     elif isinstance(part, tuple):
         for each in part:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ....vocab.finding import Moment
-from ...domain.values import AbstractObject, Obj, Rank, Value
+from ...domain.values import AbstractObject, Cond, ListV, Obj, Rank, Text, Value, unknown
 from ...frontend.packages import builds_models
 from ..machine import AnyMachine
 from .own_values import Own, first, own_of, unseen
@@ -52,6 +52,39 @@ def taken_by(machine: AnyMachine, part: Value, indices: list[Value]) -> None:
     if (own := first(machine, indices)) is not None and own_of(machine, part) is None:
         doubt = own.doubt or "whether all ranks take the same part of it is not known"
         machine.own_answers[part] = replace(own, via=own.via | {part}, elements=False, doubt=doubt)
+
+
+def arms_of(machine: AnyMachine, arms: tuple[str, int], *keys: Value) -> None:
+    """One of several is taken, by such an index or key, or out of what has such keys."""
+    if machine.owned and (own := first(machine, keys)) is not None:
+        machine.own_arms[arms] = replace(own, elements=False)
+
+
+def one_for_several(machine: AnyMachine, item: Value, key: Value) -> Value:
+    """What stands for several of which one is taken, by such an index or key: it says nothing of that one."""
+    if machine.owned and isinstance(item, (Cond, Text)) and first(machine, [key]) is not None:
+        item = unknown("an item")
+        passed_on(machine, item, [key])
+    return item
+
+
+def cut_by(machine: AnyMachine, part: ListV, bounds: Iterable[Value]) -> None:
+    """A part of a list ends at such numbers: how much it holds is not known."""
+    if machine.owned and (own := first(machine, bounds)) is not None:
+        machine.own_sizes[part] = own
+
+
+def part_by(machine: AnyMachine, part: Obj, bounds: Iterable[Value]) -> Obj:
+    """A part of something that is not known, between such numbers."""
+    if machine.owned and (own := first(machine, bounds)) is not None:
+        began(machine, part.atom, replace(own, picked=True, elements=False))
+    return part
+
+
+def number_of_rank(machine: AnyMachine, rank: Rank) -> Rank:
+    """What is made of it may be another value on each rank."""
+    machine.owned = True
+    return rank
 
 
 def of_rank(value: Value) -> bool:

@@ -182,7 +182,7 @@ class Targets(Havoc[L]):
                     self.store.put(leaf.id, replace(held, items=tuple(items)))
                 elif all(item != value for _, item in held.items):
                     replaced = ((TRUE, value),) if self.fills_each(key) else (*held.items, (guard, value))
-                    self.store.put(leaf.id, replace(held, items=replaced))
+                    self.store.put(leaf.id, replace(held, items=replaced, exact=False))
             elif isinstance(leaf, Obj):
                 self.libraries.stored_item(leaf, key, value, node)
             elif isinstance(leaf, ModRef) and isinstance(key, Const):

@@ -102,8 +102,9 @@ def make_range(machine: Machine, call: Call) -> Value:
     """``range(n)`` visits each index; with other bounds, or one that is written out, only some."""
     first = Const(0) if len(call.args) == 1 else call.args[0] if len(call.args) == 2 else None
     whole = first == Const(0) and not isinstance(call.args[-1], Const)
-    index = AbstractObject("unknown", origin="range").root
+    index = AbstractObject("unknown", origin=own_values.RANGE).root
     index.atom.rounds = _most_rounds(machine, call.args)
+    owning.passed_on(machine, index, call.args)
     return machine.new_list([index.child(EACH if whole else SOME)], exact=False)
 
 

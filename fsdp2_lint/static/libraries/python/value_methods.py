@@ -25,7 +25,7 @@ from ...domain.values import (
     unknown,
 )
 from ...interpreter.call import Call
-from ...interpreter.expressions import orders
+from ...interpreter.expressions import orders, owning
 from ..interface import Machine
 from ..tables import external
 from ..torch.checkpoints import gathering
@@ -147,7 +147,13 @@ def list_method(machine: Machine, leaf: ListV | TupleV, name: str, call: Call) -
             made = unknown(f"{name}()")
             orders.combined(machine, name, leaf, call.args[0] if call.args else NONE, made)
             return made
-    return unknown(f"{name}()")
+    return _made_of(machine, leaf, name, call)
+
+
+def _made_of(machine: Machine, leaf: Value, name: str, call: Call) -> Value:
+    made = unknown(f"{name}()")
+    owning.passed_on(machine, made, [leaf, *call.all])
+    return made
 
 
 def popped(machine: Machine, leaf: ListV, at: Value) -> Value:
@@ -200,7 +206,7 @@ def dict_method(machine: Machine, leaf: DictV, name: str, call: Call) -> Value:
         machine.store.put(leaf.id, type(held)())
     elif name not in _LOOKS:
         machine.open_up(leaf, f"{name}() may change")
-    return unknown(f"{name}()")
+    return _made_of(machine, leaf, name, call)
 
 
 def make_dict_of(machine: Machine, other: Value, call: Call) -> Value:
@@ -244,9 +250,10 @@ def text_method(machine: Machine, leaf: Value, name: str, call: Call) -> Value:
         return Text(machine.per_rank(leaf), of=machine.made_of(name, leaf, *call.args))
     if name in _PATH_METHODS and isinstance(leaf, (Const, Text)):  # another path, made of what this one is made of
         return Text(machine.per_rank(machine.text([leaf, *call.all])), of=machine.made_of(name, leaf, *call.all))
+    if name not in own_sources.ASKED_OF_PATHS:
+        return _made_of(machine, leaf, name, call)
     made = unknown(f"{name}()")
-    if name in own_sources.ASKED_OF_PATHS:
-        own_sources.asked_file(machine, made, leaf)
+    own_sources.asked_file(machine, made, leaf)
     return made
 
 
@@ -256,7 +263,12 @@ def text_parts(machine: Machine, leaf: Text, call: Call) -> Value:
     if not isinstance(mark, str) or not mark or leaf.hint.count(mark) == 0:
         return unknown("split()")
     parts = leaf.hint.split(mark)
-    return machine.new_list([Text(leaf.per_rank, part) if "{}" in part else Const(part) for part in parts])
+    return machine.new_list(
+        [
+            Text(leaf.per_rank, part, of=machine.made_of("part", leaf, Const(number))) if "{}" in part else Const(part)
+            for number, part in enumerate(parts)
+        ]
+    )
 
 
 @external(

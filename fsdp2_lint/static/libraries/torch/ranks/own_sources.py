@@ -24,6 +24,8 @@ CLOCKS = frozenset(
     """time.time time.monotonic time.perf_counter time.process_time time.time_ns time.monotonic_ns
     time.perf_counter_ns datetime.datetime.now datetime.datetime.utcnow""".split()
 )
+_PROCESS = {"os.getpid": "the number of this process", "uuid.uuid4": "a name that this process makes up"}
+_NODE = frozenset({"socket.gethostname", "socket.getfqdn", "platform.node", "os.uname"})
 _GENERATORS = frozenset({"random.Random", "numpy.random.default_rng", "numpy.random.RandomState"})
 _ASKING = frozenset({"os.path.exists", "os.path.isfile", "os.path.isdir", "os.path.lexists", "os.path.getmtime"})
 ASKED_OF_PATHS = frozenset({"exists", "is_file", "is_dir"})
@@ -46,6 +48,11 @@ def made_by_call(machine: Machine, made: Obj, qname: str, call: Call) -> None:
         made.atom.know(GivenRank())
     if qname in CLOCKS:
         owning.began(machine, made.atom, Own("the clock of this rank", when=machine.moment(call.node)))
+    elif qname in _PROCESS:
+        owning.began(machine, made.atom, Own(_PROCESS[qname], when=machine.moment(call.node)))
+    elif qname in _NODE:
+        doubt = "whether the ranks run on several nodes is not known"
+        owning.began(machine, made.atom, Own("the name of this node", when=machine.moment(call.node), doubt=doubt))
     elif generator := generator_of(made):
         words = f"a random number of {generator}"
         owning.began(machine, made.atom, Own(words, when=machine.moment(call.node), draw=generator))

@@ -26,6 +26,7 @@ from ....domain.values import (
 )
 from ....frontend.launchers import RANKS, WORLD_SIZE
 from ....interpreter.call import Call
+from ....interpreter.expressions import owning
 from ....interpreter.expressions.numbers import some_number
 from ...interface import Machine
 from ...tables import external
@@ -46,7 +47,7 @@ def environment(machine: Machine, key: Value, at: Site | None) -> Value:
     elif known is None and key.value not in machine.libraries.settings:
         machine.libraries.settings[key.value] = _setting(key.value)
     found = known or stored or machine.libraries.settings[key.value]
-    return replace(found, at=at) if isinstance(found, Rank) else found
+    return owning.number_of_rank(machine, replace(found, at=at)) if isinstance(found, Rank) else found
 
 
 def _setting(name: str) -> Value:
@@ -75,9 +76,10 @@ def set_variables(machine: Machine, call: Call) -> Value:
 def get_rank(machine: Machine, call: Call) -> Value:
     name = call.name
     if not name.endswith("get_rank"):
-        return LOCAL
+        return owning.number_of_rank(machine, LOCAL)
     group = call.arg(0, "group")
-    return Rank("global" if group in (None, NONE) else "group", machine.site(call.node))
+    kind = "global" if group in (None, NONE) else "group"
+    return owning.number_of_rank(machine, Rank(kind, machine.site(call.node)))
 
 
 @external("torch.distributed.get_world_size")

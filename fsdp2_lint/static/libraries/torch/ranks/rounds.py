@@ -40,6 +40,13 @@ def without_order(machine: Machine, leaf: Value, node: nodes.NodeNG) -> None:
             machine.emit(events.Uneven(loop=_loop(node), why="what the set of this loop holds is not known"), node)
 
 
+def by_number(machine: Machine, leaf: Value, node: nodes.NodeNG) -> None:
+    """How often a loop goes round may be another number on each rank."""
+    if (own := own_values.rounds_of(machine, leaf)) is not None:
+        machine.own_rounds[_loop(node)] = own
+        machine.ended_by.setdefault(_loop(node), own)
+
+
 def left(machine: Machine, node: nodes.NodeNG) -> None:
     """``break``, ``return``, or a condition of ``while``."""
     if not machine.owned and not machine.libraries.any_sharded:
