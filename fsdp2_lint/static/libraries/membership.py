@@ -114,6 +114,7 @@ class Membership(Asked):
             self.extended_at[owner] = self.machine.now
         if owner.atom.module:
             self.adopt(owner, name, value)
+            parameters.marked_before(self.machine, owner, value, node)
         if name == "param_groups":
             optim.regrouped(self.machine, owner, node)
         optim.supplanted(self.machine, self.machine.store.get((owner, name)), value, node)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.static.program import HEAD, analyse
+from tests.static.program import HEAD, analyse, script
 
 CLASS = """\
 class Int8({base}):
@@ -113,3 +113,40 @@ def test_state_is_lost(changes: dict[str, str]) -> None:
 )
 def test_state_that_is_there_or_not_known_to_be_lost(changes: dict[str, str]) -> None:
     assert verdict(**changes)[0] == []
+
+
+MARKED = """
+def undecayed(parameter):
+    parameter.no_decay = True
+    return parameter
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = undecayed(nn.Parameter(torch.ones(4)))
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(2))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x * self.scale
+"""
+READ = """
+dist.init_process_group("nccl")
+model = Scaled()
+BEFORE
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+AFTER
+optimizer = torch.optim.AdamW([{"params": plain, "weight_decay": 0.0}])
+"""
+ASKS = 'plain = [p for p in model.parameters() if getattr(p, "no_decay", False)]'
+
+
+def test_a_parameter_that_was_marked_before_a_module_had_it() -> None:
+    late = analyse(script(READ.replace("BEFORE\n", "").replace("AFTER", ASKS), MARKED))
+    assert "violated" in late.verdicts("FSDP317")
+    early = analyse(script(READ.replace("BEFORE", ASKS).replace("AFTER\n", ""), MARKED))
+    assert "violated" not in early.verdicts("FSDP317")

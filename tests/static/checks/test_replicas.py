@@ -57,3 +57,22 @@ def test_ranks_of_the_other_dimension_may_split_a_batch() -> None:
     assert verdicts('num_replicas=world // 8, rank=mesh["replicate"].get_local_rank()', 'mesh["replicate"]') == {
         "unknown"
     }
+
+
+HEAD_APART = """
+dist.init_process_group("nccl")
+mesh = init_device_mesh("cuda", (2, 8), mesh_dim_names=("replicate", "shard"))
+model = Net()
+for layer in model.layers:
+    fully_shard(layer, mesh=mesh["replicate", "shard"])
+fully_shard(model.head, mesh=GIVEN)
+fully_shard(model, mesh=mesh["replicate", "shard"])
+optimizer = torch.optim.AdamW(model.parameters())
+model(torch.zeros(1)).sum().backward()
+optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("given", "word"), [('mesh["shard"]', "violated"), ('mesh["replicate", "shard"]', "upheld")])
+def test_a_head_of_one_replica(given: str, word: str) -> None:
+    assert analyse(script(HEAD_APART.replace("GIVEN", given), IMPORTS)).verdicts("FSDP308") == {word}

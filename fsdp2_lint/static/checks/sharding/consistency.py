@@ -91,9 +91,12 @@ class StaticPolicy(OfStep[events.Sharded]):
 
     def _told(self, block: Step[events.Sharded], words: str) -> Answer[Place]:
         """A block that is treated otherwise. What calls itself experts may be meant so."""
-        if any(perhaps_experts(self.program.address(part)[1]) for part in block.what.group):
+        if any(map(self._may_be_experts, block.what.group)):
             return unknown(f"whether {block.when.at} shards experts, which have a plan of their own, is not known")
         return yes(Place(block.when, words))
+
+    def _may_be_experts(self, part: Obj) -> bool:
+        return perhaps_experts(self.program.address(part)[1])
 
     def replicas_forgotten(self) -> Answer[Place]:
         trained = StaticModel(self.program, self.root).trained()
@@ -101,6 +104,8 @@ class StaticPolicy(OfStep[events.Sharded]):
             return trained.denied()  # replicas that nobody trains stay equal
         for _, value in given(self.step, "mesh"):
             name = self._forgotten(value) if isinstance(value, Obj) else ""
+            if name and isinstance(value, Obj) and any(map(self._may_be_experts, self.step.what.group)):
+                return unknown("whether these are experts, which have a mesh of their own, is not known")
             if name and isinstance(value, Obj):
                 return yes(Place(StaticOptions(self.program, self.step, self.obj).made(value), repr(name)))
             if isinstance(value, Obj) and wanted_names(value.item) and dimensions(value.atom.root) is None:
@@ -121,14 +126,29 @@ class StaticPolicy(OfStep[events.Sharded]):
         return others[0]
 
     def _used(self, mesh: Obj, name: str, mine: Obj) -> bool:
-        """Does anything else take that dimension into account?"""
+        """Does anything else take that dimension into account? Other groups of the model take care of their own."""
         for step in self.program.trace.of(events.Sharded):
             for _, value in given(step, "mesh"):
                 if isinstance(value, Obj) and value.atom is mesh.atom and value is not mine:
-                    return True
+                    if value not in self._with_replicas(mesh, name, mine):
+                        return True
             if step.index < self.step.index and any(value is mine for _, value in given(step, "mesh")):
                 return True  # it was told at the first call
-        return any(_reads(child, name) for child in mesh._children.values())
+        others = self._with_replicas(mesh, name, mine)
+        return any(_reads(child, name) for child in mesh._children.values() if child not in others)
+
+    def _with_replicas(self, mesh: Obj, name: str, mine: Obj) -> list[Value | None]:
+        """What other calls on the model get of the mesh, where that is the same dimension and the one of replicas."""
+        whole = dimensions(mesh)
+        wanted = (name, *wanted_names(mine.item))
+        values = (value for step in self.steps for _, value in given(step, "mesh"))
+        return [
+            value
+            for value in values
+            if isinstance(value, Obj)
+            and value.atom is mesh.atom
+            and (wanted_names(value.item) or (value is mesh and whole is not None and whole.names)) == wanted
+        ]
 
 
 def _reads(at: Obj, name: str) -> bool:

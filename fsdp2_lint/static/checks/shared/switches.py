@@ -61,6 +61,8 @@ class LeftOff(OfStep[events.InLoops]):
             if shared_loop(off, self.step) is not None:
                 return [], unknown(f"whether a later round finds what {off.when.at} switches off is not known")
             return [], self.program.excluded(f"{off.when.at} and this step exclude each other")
+        if any(not each.what.off for each, _ in switches) and (other := self._in_other_rounds(backward)) is not None:
+            return [], unknown(f"whether the backward of {other.when.at} is made in the last round is not known")
         if relation not in RELATED:
             return [], unknown(f"which groups {off.when.at} switches is not known")
         why = (
@@ -77,7 +79,7 @@ class LeftOff(OfStep[events.InLoops]):
     def _may_be_off(self, switch: Switch) -> str:
         """Why it may be off: by what is the same in all rounds, and not asked on the way to the step as well."""
         on = switch.what.on
-        if not isinstance(on, bool) and not _varies(on) and self.step.guard.decide(on) is not True:
+        if not isinstance(on, bool) and not varies(on) and self.step.guard.decide(on) is not True:
             return f"whether {switch.when.at} leaves it off is for a setting to say"
         return may_not_come(switch, self.step)
 
@@ -94,11 +96,20 @@ class LeftOff(OfStep[events.InLoops]):
         found = [each for each in ends if each.driven_before(self.step)]
         return found[-1] if found else None
 
+    def _in_other_rounds(self, backward: Reduction) -> Reduction | None:
+        """Another one, in rounds of the loop in which this one is not made: it may come last."""
+        for each in reductions(self.program, self.obj):
+            loop = shared_loop(each, backward) if each.driven_before(self.step) else None
+            exclusive = not each.guard.undriven.compatible(backward.guard.undriven)
+            if loop is not None and loop not in self.step.loops and exclusive:
+                return each
+        return None
+
     def _in_one_run(self, off: Switch) -> bool:
         """May both happen in one run? Conditions on the round of a loop exclude each other in one round only."""
         if off.guard.undriven.compatible(self.step.guard.undriven):
             return True
-        invariant = frozenset(part for part in off.guard.literals if not _varies(part[0]))
+        invariant = frozenset(part for part in off.guard.literals if not varies(part[0]))
         path = TRUE.join(off.guard.without_literals(off.guard.literal_set - invariant))
         return path is not None and path.compatible(self.step.guard.undriven)
 
@@ -206,11 +217,11 @@ def _in_dead_code(program: Program, method: str) -> int:
     return len(found)
 
 
-def _varies(formula: Formula) -> bool:
+def varies(formula: Formula) -> bool:
     """Does a condition speak of the round of a loop?"""
     if isinstance(formula, Obj):
         return formula.atom.origin in ("range", "arithmetic", "a counter") or any(map(is_each, formula.path))
-    return isinstance(formula, tuple) and any(map(_varies, formula))
+    return isinstance(formula, tuple) and any(map(varies, formula))
 
 
 def shared_loop(one: Step[events.InLoops], other: Step[events.InLoops]) -> object | None:

@@ -15,6 +15,7 @@ from ...domain.formulas import Formula, is_fork
 from ...domain.relations import Relation
 from ...domain.values import Obj, is_call
 from ..sharding.options import in_replicas
+from ..shared.conditions import objects_in
 from ..shared.objects import RELATED
 from ..shared.program import OfStep, Program
 from ..shared.switches import (
@@ -28,6 +29,7 @@ from ..shared.switches import (
     switched,
     switched_elsewhere,
     trained_by,
+    varies,
 )
 
 _MADE = ("torch.tensor", "torch.as_tensor", "torch.distributed.", "torch.cuda.", "torch.arange")
@@ -49,7 +51,7 @@ class StaticWindow(OfStep[events.Zeroed]):
         if len({name_of(each) for each, _ in switches}) > 1:
             return many((), unknown("which of the two switches decides is not known"))
         if used := self._used_before():
-            if why := may_not_come(switches[-1][0], used):
+            if why := may_not_come(switches[-1][0], used) or self._cut_short(used):
                 return many((), unknown(why))
             return many((), program.excluded(f"the step at {used.when.at} uses them before"))
         last, relation = switches[-1]
@@ -95,6 +97,16 @@ class StaticWindow(OfStep[events.Zeroed]):
             if between and each.guard.undriven.compatible(self.step.guard.undriven) and self._is_of_this(each):
                 return each
         return None
+
+    def _cut_short(self, used: Step[events.Stepped]) -> str:
+        """Why the last rounds of a loop may make no step: an outer one goes on with what they leave."""
+        loops = self.early.loops
+        if len(loops) < 2 or shared_loop(used, self.early) is not loops[-1]:
+            return ""
+        asked = self.early.guard.undriven.beyond(used.guard.undriven)
+        if not varies(asked) or any("len()" in (*each.path, each.atom.origin) for each in objects_in(asked)):
+            return ""
+        return f"whether the last round of the loop makes the step of {used.when.at} is not known"
 
     def _is_of_this(self, used: Step[events.Stepped]) -> bool:
         """A step of another model's optimizer leaves these gradients as they are."""

@@ -117,6 +117,16 @@ def attribute_set(machine: Machine, value: Value, name: str, node: nodes.NodeNG)
             machine.emit(events.ParamMarked(name=name, read=read), node, owner)
 
 
+def marked_before(machine: Machine, owner: Obj, value: Value, node: nodes.NodeNG) -> None:
+    """A module gets a parameter that was given attributes when it belonged to none."""
+    for leaf in machine.objects(value):
+        if leaf.atom.parameter is not None and leaf.parent is None:
+            for name in machine.store.fields.get(leaf, ()):
+                if name not in _OF_TENSORS:
+                    machine.libraries.marked.add(name)
+                    machine.emit(events.ParamMarked(name=name, read=machine.now), node, owner)
+
+
 def attribute_read(machine: Machine, value: Value, name: object, node: nodes.NodeNG) -> None:
     if not machine.libraries.any_sharded or not isinstance(name, str):
         return
