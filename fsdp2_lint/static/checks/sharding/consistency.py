@@ -37,7 +37,7 @@ class StaticPolicy(OfStep[events.Sharded]):
 
     def other_mesh(self) -> Answer[Place]:
         found = self._otherwise("mesh", lambda theirs, mine: "" if _differ(theirs, mine) else None)
-        why = self._mesh_not_known() if not found else ""
+        why = (self._mesh_not_known() or self._mesh_apart()) if not found else ""
         return unknown(why) if why else found
 
     def _mesh_not_known(self) -> str:
@@ -47,6 +47,17 @@ class StaticPolicy(OfStep[events.Sharded]):
             for step in (block, self.step):
                 if any(isinstance(value, Obj) and dimensions(value) is None for _, value in given(step, "mesh")):
                     return f"which mesh {step.when.at} gets is not known"
+        return ""
+
+    def _mesh_apart(self) -> str:
+        """A part beside the blocks, such as a tower or a head, may be meant to have another mesh than the model."""
+        if self.program.relation(self.root, self.obj) is not Relation.SAME:
+            return ""
+        for step in self.steps:
+            for there, theirs in given(step, "mesh"):
+                for here, mine in given(self.step, "mesh"):
+                    if _differ(theirs, mine) and self._meet(there, here):
+                        return f"whether {step.when.at} is to have a mesh of its own is not known"
         return ""
 
     def _otherwise(self, keyword: str, differ: Callable[[Value | None, Value | None], str | None]) -> Answer[Place]:
