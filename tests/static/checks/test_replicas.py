@@ -73,6 +73,13 @@ optimizer.step()
 """
 
 
-@pytest.mark.parametrize(("given", "word"), [('mesh["shard"]', "violated"), ('mesh["replicate", "shard"]', "upheld")])
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ('mesh["shard"]', "violated"),
+        ('mesh["replicate", "shard"]', "upheld"),
+        ('init_device_mesh("cuda", (16,))', "unknown"),
+    ],
+)
 def test_a_head_of_one_replica(given: str, word: str) -> None:
     assert analyse(script(HEAD_APART.replace("GIVEN", given), IMPORTS)).verdicts("FSDP308") == {word}
