@@ -37,7 +37,7 @@ class Blank:
 class Waiting:
     """Attributes whose class waits for what they hold, and by which names; of so many objects: see ``kept_futures``."""
 
-    found: list[tuple[Obj, str, frozenset[str]]] = field(default_factory=list)
+    found: list[tuple[Obj, str, tuple[int, int] | None, frozenset[str]]] = field(default_factory=list)
     looked_at: int = 0
 
 

@@ -147,3 +147,32 @@ def test_who_waits_for_what_an_attribute_keeps(kept_by: str, loop: str, expected
 def test_it_is_not_known_when_callers_that_are_not_seen_save() -> None:
     source = HEAD + IMPORTS + NET + saver(WAIT, f"fully_shard(model)\n{SAVE}")
     assert analyse(source).verdicts("FSDP706") == {"unknown"}
+
+
+PAIR = f"name, future = 'x', {SAVE.partition(' = ')[2]}\nself.pending = (name, future)"
+TAKEN = "if self.pending is None:\n    return\nname, future = self.pending\n{asks}future.result()\nself.pending = None"
+SLOW = "if not future.done():\n    return\n"
+HANDLERS = """
+
+class Handlers:
+    def __init__(self):
+        self.known = []
+
+    def on(self, handler):
+        self.known.append(handler)
+
+    def fire(self, *given):
+        for handler in self.known:
+            handler(*given)
+"""
+FIRED = (
+    "handlers = Handlers()\nhandlers.on(lambda model: saver.save(model))\n"
+    + LOOP.format(save="handlers.fire(model)", end="saver.wait()").lstrip()
+)
+
+
+@pytest.mark.parametrize("loop", [LOOP.format(save="saver.save(model)", end="saver.wait()"), FIRED])
+@pytest.mark.parametrize(("asks", "expected"), [("", "upheld"), (SLOW, "violated")])
+def test_a_future_beside_other_things(asks: str, expected: str, loop: str) -> None:
+    """Kept with a name in a tuple; saved by a method, or by a handler that nobody calls by its name."""
+    assert verdicts(saver(TAKEN.format(asks=asks), f"self.wait()\n{PAIR}") + HANDLERS, loop) == {expected}
