@@ -117,7 +117,15 @@ class StaticDevice(AtStep[events.DeviceSet | events.DeviceIndex]):
             return yes((touch.when, touch.what.how))
         if self.program.partial:
             return unknown("the code before was not seen")
+        if (other := self._at_import()) is not None:
+            return unknown(f"whether {other.when.at} runs before, as it does when its file is imported, is not known")
         return self.program.nowhere(events.DeviceTouch)
+
+    def _at_import(self) -> AnyStep | None:
+        """A use in the body of another file, which is run here when something of the file is asked for."""
+        own = {self.step.when.at.path, *(site.path for site in self.step.when.stack)}
+        touches = self.program.trace.of(events.DeviceTouch, after=self.step)
+        return next((each for each in touches if not each.when.stack and each.when.at.path not in own), None)
 
     def _is_the_first(self) -> bool:
         """As where a launcher shows each process one device alone."""

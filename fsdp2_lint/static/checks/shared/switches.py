@@ -11,7 +11,7 @@ from ....vocab.declared import record
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
-from ...domain.formulas import Formula
+from ...domain.formulas import Formula, atoms
 from ...domain.path_conditions import TRUE
 from ...domain.relations import Relation
 from ...domain.values import Obj, is_each
@@ -142,10 +142,9 @@ def may_not_come(switch: Switch, step: Step[events.InLoops]) -> str:
     on = switch.what.on
     if isinstance(on, bool) or not switch.loops or switch.loops[-1] in step.loops or step.guard.decide(on) is True:
         return ""
-    asked = [*objects_in(on)]
-    counted = [obj for obj in asked if obj.atom.state(Enumerated) is not None]
-    others = [obj for obj in asked if obj not in counted]
-    if not counted or any("len()" in (*obj.path, obj.atom.origin) for obj in others):
+    asked = [[*objects_in(atom)] for atom in atoms(on)]
+    counted = [each for each in asked if any(obj.atom.state(Enumerated) is not None for obj in each)]
+    if all(any("len()" in (*obj.path, obj.atom.origin) for obj in each) for each in counted):
         return ""
     return f"whether the loop comes to the round in which {switch.when.at} switches on is not known"
 

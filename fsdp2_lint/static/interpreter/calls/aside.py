@@ -12,6 +12,7 @@ from ...domain.choices import options
 from ...domain.values import (
     Bound,
     ClassV,
+    Cond,
     Func,
     Loaded,
     Obj,
@@ -24,8 +25,9 @@ from ...domain.values import (
 )
 from ...frontend import relevance
 from ...frontend.module import Module
-from ...frontend.names import is_predicate, lengthy, names_in
+from ...frontend.names import calls_values, is_predicate, lengthy, names_in
 from ...frontend.packages import builds_models
+from ..expressions import own_values
 from ..machine import L
 from ..syntax import class_body, hands_out_code
 from .bounds import Bounds
@@ -34,7 +36,9 @@ from .bounds import Bounds
 class Aside(Bounds[L]):
     def pointless(self, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None) -> bool:
         """Code that has no part in what is checked, with nothing of it in its hands."""
-        if func.closure or func.name in ("__init__", "__post_init__") or hands_out_code(func.node):
+        if func.closure or func.name in ("__init__", "__post_init__"):
+            return False
+        if hands_out_code(func.node) or calls_values(func.node):
             return False
         near = func.module.mentions_torch or self.project.is_relevant(func.module.path)
         if near and not lengthy(func.node) or is_predicate(func.node):
@@ -50,7 +54,7 @@ class Aside(Bounds[L]):
         if self.project.relevance.makes_settings(func.module, func.node):
             return False
         kept = self.kept_under(names_in(func.node), handed)
-        if any(map(self.of_some_ranks, kept)):
+        if any(map(self.of_some_ranks, kept)) or self.leaves_own(func, [*handed, *kept]):
             return False
         return not any(
             self.project.relevance.level(*method) > least for method in self.methods_named(func, handed, kept)
@@ -67,9 +71,15 @@ class Aside(Bounds[L]):
         )
         return [value for value in found if value is not None]
 
+    def leaves_own(self, func: Func, given: list[Value]) -> bool:
+        """May it set a field by what a rank has for itself, such as whether to stop by a loss?"""
+        writes = self.project.relevance.written(func.module, func.node)
+        return self.owned and writes != frozenset() and own_values.first(self, given) is not None
+
     def of_some_ranks(self, value: Value) -> bool:
         """Is it something else on some ranks, such as a file that one of them has opened?"""
-        asked = (formula for path, _ in options(value) for formula, _ in path.literals)
+        asked = [formula for path, _ in options(value) for formula, _ in path.literals]
+        asked += [leaf.formula for _, leaf in options(value) if isinstance(leaf, Cond)]
         return self.per_rank(value) is True or any(map(self.about_rank, asked))
 
     def methods_named(

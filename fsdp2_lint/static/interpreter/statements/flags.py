@@ -27,8 +27,10 @@ def set_behind(machine: AnyMachine, mark: int, born: int, path: PathCondition) -
 
 
 def _is_flag(key: Any, held: Value | Items | Entries, frame: int) -> bool:
-    """Is it an attribute, or a variable of this activation, that holds one of some constants?"""
+    """Is it an attribute, or a variable of this activation, that holds a constant, or perhaps what it held before?"""
     if not isinstance(key, tuple) or isinstance(held, (Items, Entries)):
         return False
     lasts = isinstance(key[0], Obj) or key[0] == frame
-    return lasts and all(isinstance(leaf, Const) for _, leaf in options(held))
+    before = key[0].child(key[1]) if isinstance(key[0], Obj) else None
+    leaves = [leaf for _, leaf in options(held)]
+    return lasts and leaves != [before] and all(isinstance(leaf, Const) or leaf is before for leaf in leaves)

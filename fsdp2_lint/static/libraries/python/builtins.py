@@ -135,8 +135,10 @@ def make_enumerate(machine: Machine, call: Call) -> Value:
         data.read(machine, value, call.node)
     index = AbstractObject("unknown", origin="range").root.child(EACH)
     index.atom.know(Enumerated())
+    start = call.arg(1, "start") or Const(0)
+    first = start.value if isinstance(start, Const) and isinstance(start.value, int) and held.exact else None
     items = tuple(
-        (path, TupleV((Const(position) if held.exact else index, item)))
+        (path, TupleV((Const(first + position) if first is not None else index, item)))
         for position, (path, item) in enumerate(held.items)
     )
     return orders.made_of(machine, machine.listed(replace(held, items=items)), *call.args[:1])
