@@ -58,6 +58,13 @@ def imported_name(node: nodes.NodeNG, full: str, name: str) -> str:
 
 def calls_values(node: nodes.NodeNG) -> bool:
     """Is something called that the code was handed or looked up, such as a class that a configuration names?"""
+    known: bool | None = getattr(node, "fsdp2_calls_values", None)
+    if known is None:
+        known = node.fsdp2_calls_values = _calls_values(node)
+    return known
+
+
+def _calls_values(node: nodes.NodeNG) -> bool:
     own = {part.name for part in node.nodes_of_class(nodes.AssignName)}
     for call in node.nodes_of_class(nodes.Call):
         func = call.func
