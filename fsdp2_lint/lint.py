@@ -197,17 +197,16 @@ def _run_engine(
     result = judge(near, {*found.explicit, *(without_tests(found) if near.within is not None else ())}, early)
     report.sources.take(result.texts)
     comments = Comments(report.sources)
+    told_apart = partial(sorted_out, comments=comments, broke=report.broke)
 
     def sort_in(findings: Iterable[Finding]) -> None:
-        report.take(sorted_out(findings, comments=comments, broke=report.broke))
+        report.take(told_apart(findings))
 
     named = _named(result.findings, report)
     # Imports lead out of the files that were given: what lies wholly elsewhere was not asked for.
     here, elsewhere = parted(named, asked_for)
     sort_in(here)
-    report.elsewhere = (
-        len(sorted_out(elsewhere, comments=comments, broke=report.broke).findings) if near.within is not None else 0
-    )
+    report.elsewhere = len(told_apart(elsewhere).findings) if near.within is not None else 0
     with CostsOnly("the verdicts of the models", report.broke):
         mine = [model for model in result.models if concerns(model, asked_for)]
         report.models = [placed(model, report.sources.shown) for model in mine]

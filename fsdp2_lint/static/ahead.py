@@ -5,17 +5,13 @@ A finding stands whatever comes of the other programs. That something is *not* f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..vocab.finding import Finding
 from ..vocab.overlaps import Programs, one_for_each_cause, without_consequences
 from ..vocab.rule import Verdict
-from .course import Course
-from .entries import Entry
-from .following import Followed
 from .verdicts import findings_of
-from .workers import Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +20,6 @@ class Ahead:
 
     path: str
     tell: Callable[[list[Finding], Mapping[str, bytes]], None]
-
-
-def followed_first(workers: Workers, course: Course, path: str) -> Iterator[tuple[Entry, Followed]]:
-    """What has to be followed again of the programs that came to the file the last time: the shortest first."""
-    for entry, limits in workers.outdated(course, path):
-        yield entry, workers.see(entry, limits)
 
 
 def so_far(verdicts: Collection[Verdict], found_in: Programs) -> list[Finding]:

@@ -9,7 +9,7 @@ from ..errors import CostsOnly
 from ..vocab.events.base import Event
 from ..vocab.finding import listed
 from ..vocab.rule import Dispatcher, ProgramKey, Verdict
-from .ahead import Ahead, followed_first, so_far
+from .ahead import Ahead, so_far
 from .cache.programs import Programs
 from .checks import seen_in_text
 from .course import Course
@@ -69,8 +69,8 @@ class Driver:
         """What is followed here is not followed again; each time all is told that was found so far."""
         total, found_in = Dispatcher(self.request.rules), dict[tuple[str, str, int], set[str]]()
         add(total, self.dispatcher.verdicts.values())
-        for entry, followed in followed_first(self.workers, course, ahead.path):
-            for key in add(total, followed.verdicts):
+        for entry, limits in self.workers.outdated(course, ahead.path):
+            for key in add(total, self.workers.see(entry, limits).verdicts):
                 found_in.setdefault(key, set()).add(entry.name)
             ahead.tell(so_far(total.verdicts.values(), found_in), self.project.texts)
 

@@ -138,14 +138,13 @@ class StaticPolicy(OfStep[events.Sharded]):
 
     def _used(self, mesh: Obj, name: str, mine: Obj) -> bool:
         """Does anything else take that dimension into account? Other groups of the model take care of their own."""
+        others = self._with_replicas(mesh, name, mine)
         for step in self.program.trace.of(events.Sharded):
             for _, value in given(step, "mesh"):
-                if isinstance(value, Obj) and value.atom is mesh.atom and value is not mine:
-                    if value not in self._with_replicas(mesh, name, mine):
-                        return True
+                if isinstance(value, Obj) and value.atom is mesh.atom and value is not mine and value not in others:
+                    return True
             if step.index < self.step.index and any(value is mine for _, value in given(step, "mesh")):
                 return True  # it was told at the first call
-        others = self._with_replicas(mesh, name, mine)
         return any(_reads(child, name) for child in mesh._children.values() if child not in others)
 
     def _with_replicas(self, mesh: Obj, name: str, mine: Obj) -> list[Value | None]:

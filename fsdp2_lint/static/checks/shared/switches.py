@@ -144,9 +144,14 @@ def may_not_come(switch: Switch, step: Step[events.InLoops]) -> str:
         return ""
     asked = [[*objects_in(atom)] for atom in atoms(on)]
     counted = [each for each in asked if any(obj.atom.state(Enumerated) is not None for obj in each)]
-    if all(any("len()" in (*obj.path, obj.atom.origin) for obj in each) for each in counted):
+    if all(map(ask_for_a_length, counted)):
         return ""
     return f"whether the loop comes to the round in which {switch.when.at} switches on is not known"
+
+
+def ask_for_a_length(asked: Iterable[Obj]) -> bool:
+    """Is the length of something among what a condition asks for, such as that of the loader?"""
+    return any("len()" in (*each.path, each.atom.origin) for each in asked)
 
 
 def trained_by(program: Program, optimizer: Obj | None) -> Iterator[Obj]:

@@ -22,6 +22,7 @@ from ..shared.switches import (
     ALL_REDUCE,
     SYNC,
     Switch,
+    ask_for_a_length,
     in_order,
     may_not_come,
     name_of,
@@ -104,7 +105,7 @@ class StaticWindow(OfStep[events.Zeroed]):
         if len(loops) < 2 or shared_loop(used, self.early) is not loops[-1]:
             return ""
         asked = self.early.guard.undriven.beyond(used.guard.undriven)
-        if not varies(asked) or any("len()" in (*each.path, each.atom.origin) for each in objects_in(asked)):
+        if not varies(asked) or ask_for_a_length(objects_in(asked)):
             return ""
         return f"whether the last round of the loop makes the step of {used.when.at} is not known"
 

@@ -47,7 +47,7 @@ class Containers(Names[L]):
         if isinstance(node.slice, nodes.Slice):
             bounds = self.bounds_of(node.slice)
             self.note_picks(bounds)
-            return self.taken_out(self.over(container, lambda leaf: self.sliced(leaf, node.slice)), bounds)
+            return self.taken_out(self.over(container, lambda leaf: self.sliced(leaf, node.slice, bounds)), bounds)
         key = self.eval(node.slice)
         self.note_picks([key])
         return self.taken_out(self.over(container, lambda leaf: self.get_item(leaf, key, node)), [key])
@@ -85,8 +85,8 @@ class Containers(Names[L]):
             return any(self.perhaps_of_rank(leaf) for _, leaf in value.options)
         return isinstance(value, TupleV) and any(map(self.perhaps_of_rank, value.items))
 
-    def sliced(self, leaf: Value, node: nodes.Slice) -> Value:
-        """A part of a list or a tuple; open where a bound is not known."""
+    def sliced(self, leaf: Value, node: nodes.Slice, given: list[Value]) -> Value:
+        """A part of a list or a tuple; open where a bound is not known. ``given``: the bounds that are there."""
         whole = node.lower is None and node.upper is None and node.step is None
         backwards = isinstance(node.step, nodes.UnaryOp) and node.lower is None and node.upper is None
         if isinstance(leaf, ListV) and (whole or backwards):
@@ -110,15 +110,11 @@ class Containers(Names[L]):
             return made
         if isinstance(leaf, Obj):
             return owning.picked(self, leaf, self.bounds_of(node), leaf.child(SLICE), self.moment(node))
-        bounds = self.bounds_of(node)
+        if isinstance(leaf, Const) and all(isinstance(bound, Const) for bound in given):
+            return leaf
         if isinstance(leaf, (Const, Text)):
-            known = isinstance(leaf, Const) and all(isinstance(bound, Const) for bound in bounds)
-            return (
-                leaf
-                if known
-                else Text(self.per_rank(self.text([leaf, *bounds])), of=self.made_of("slice", leaf, *bounds))
-            )
-        return owning.part_by(self, unknown("a slice"), bounds)
+            return Text(self.per_rank(self.text([leaf, *given])), of=self.made_of("slice", leaf, *given))
+        return owning.part_by(self, unknown("a slice"), given)
 
     def some_of(self, value: Value) -> Value:
         """One of several objects; no longer each of them."""

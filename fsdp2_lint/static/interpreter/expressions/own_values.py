@@ -130,10 +130,11 @@ class _Search:
 
     def _of_parts(self, value: Value) -> Iterable[Own | None]:
         """Of all that lies in a value, and of what decides which of several it is, or whether it lies there."""
-        yield self._placed(value)
+        parts = self._parts(value)
+        yield self._placed(value, parts)
         if isinstance(value, Text) and value.per_rank:
             yield OF_RANK
-        yield from (self.of(part) for _, part in self._parts(value))
+        yield from (self.of(part) for _, part in parts)
 
     def _parts(self, value: Value) -> list[tuple[PathCondition, Value]]:
         machine = self._machine
@@ -143,9 +144,9 @@ class _Search:
             return [(TRUE, part) for part in machine.text_parts[value.of - 1][1]] if value.of else []
         return machine.contents(value)
 
-    def _placed(self, value: Value) -> Own | None:
+    def _placed(self, value: Value, parts: Iterable[tuple[PathCondition, Value]]) -> Own | None:
         """What decides which of its parts lie in a value, or of several which it is."""
-        paths = [path for path, _ in self._parts(value)]
+        paths = [path for path, _ in parts]
         keys = [key for key, _, _ in self._machine.entries(value).entries] if isinstance(value, DictV) else []
         cut: Own | None = self._machine.own_sizes.get(value) if isinstance(value, ListV) else None
         by_rank = any(self._machine.about_rank(formula) for path in paths for formula, _ in path.literals)
@@ -160,7 +161,7 @@ class _Search:
         if ("size", value) in self._seen:
             return None
         self._seen.add(("size", value))
-        decided = self._placed(value)
+        decided = self._placed(value, self._parts(value))
         if decided is not None or (held := self.of(value)) is None:
             return decided
         return _sized(held)
@@ -171,9 +172,9 @@ class _Search:
             return own if own is not None and own.picked else None
         if not isinstance(value, (ListV, DictV)):
             return None
-        parts = [part for _, part in self._machine.contents(value)]
-        numbers = [part for part in parts if isinstance(part, Obj) and part.atom.origin == RANGE]
-        return _surest([self._placed(value), self.first(numbers)])
+        parts = self._parts(value)
+        numbers = [part for _, part in parts if isinstance(part, Obj) and part.atom.origin == RANGE]
+        return _surest([self._placed(value, parts), self.first(numbers)])
 
     def asked(self, atom: Formula) -> Own | None:
         if isinstance(atom, bool) or atom[0] not in _ANSWERS or atom[0] == "is" and atom[2] is None or _of_kind(atom):

@@ -133,7 +133,7 @@ def make_enumerate(machine: Machine, call: Call) -> Value:
     held = machine.iterated(call.args[0], call.node) if call.args else Items()
     for value in call.args[:1]:
         data.read(machine, value, call.node)
-    index = AbstractObject("unknown", origin="range").root.child(EACH)
+    index = AbstractObject("unknown", origin=own_values.RANGE).root.child(EACH)
     index.atom.know(Enumerated())
     start = call.arg(1, "start") or Const(0)
     first = start.value if isinstance(start, Const) and isinstance(start.value, int) and held.exact else None
