@@ -8,7 +8,7 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.declared import record
 from ....vocab.finding import Moment, Place
 from ...domain import events
-from ...domain.events import Step
+from ...domain.events import AnyStep, Step
 from ...domain.formulas import Formula, atoms
 from ...domain.path_conditions import TRUE
 from ...domain.relations import Relation
@@ -29,10 +29,12 @@ _CONTENT = frozenset("any all item sum max min mean tolist".split())  # what a t
 class StaticChoice(OfStep[events.Called]):
     """The call of a sharded module at ``step``, under a condition that was asked at ``asked``, on ``source``.
 
-    That is what the rank has for itself; a number that is drawn, or data of a batch; None: which rank it is.
+    The source is what the rank has for itself; a number that is drawn, or data of a batch; None: which rank it is.
+    ``at``: what the condition decides itself: this call, or the end of a loop in which it comes again.
     """
 
     literal: tuple[Formula, bool]
+    at: AnyStep
     asked: Moment
     source: Own | Obj | None
 
@@ -44,7 +46,7 @@ class StaticChoice(OfStep[events.Called]):
         if self.source is None:
             return yes(Place(self.asked, "the rank"))
         if isinstance(self.source, Own):
-            why = agreed(self.program, self.source, self.step)
+            why = agreed(self.program, self.source, self.at)
             return unknown(why) if why else yes(Place(self.asked, self.source.words))
         generator = generator_of(self.source)
         return self._drawn(generator) if generator else self._read(self.source)
@@ -94,16 +96,16 @@ def choices(program: Program, step: Step[events.Called], outer: Step[events.Call
             continue
         for atom in atoms(formula):
             if _is_rank(formula) and outer is not None and atom in step.asked:
-                yield StaticChoice(program, step, step.subject, (formula, truth), step.asked[atom], None)
+                yield StaticChoice(program, step, step.subject, (formula, truth), step, step.asked[atom], None)
             own = asked_for(program.machine, atom) if outer is not None else None
             if own is not None and not own.draw:
                 asked = step.kept_asked.get(atom, step.when)
-                yield StaticChoice(program, step, step.subject, (formula, truth), asked, own)
+                yield StaticChoice(program, step, step.subject, (formula, truth), step, asked, own)
                 continue
             for obj in objects_in(atom):
                 if _is_draw(program, atom, obj) or _is_content(obj):
                     asked = Moment(obj.atom.site) if generator_of(obj) and obj.atom.site else step.when
-                    yield StaticChoice(program, step, step.subject, (formula, truth), asked, obj)
+                    yield StaticChoice(program, step, step.subject, (formula, truth), step, asked, obj)
     yield from _further_rounds(program, step, outer) if outer is not None else ()
 
 
@@ -119,7 +121,7 @@ def _further_rounds(program: Program, step: Step[events.Called], outer: Step[eve
         )
         if within and left.index > outer.index and not own.draw:
             asked = left.kept_asked.get(atom, left.when)
-            yield StaticChoice(program, step, step.subject, (formula, not truth), asked, own)
+            yield StaticChoice(program, step, step.subject, (formula, not truth), left, asked, own)
 
 
 def _is_rank(formula: Formula) -> bool:
