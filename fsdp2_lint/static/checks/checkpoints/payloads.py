@@ -15,6 +15,7 @@ from ...domain.values import (
     BELOW_ANYHOW,
     NONE,
     PICK,
+    Const,
     Ext,
     Loaded,
     Obj,
@@ -200,7 +201,9 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
                 return unknown("how each of its tensors is made is not known")  # most likely they are distributed
             if isinstance(leaf, Loaded):
                 open_ = unknown("whether each rank reads a file of its own is not known")
-                answers.append(yes(True) if leaf.per_rank is False or self._whole_file(leaf) else open_)
+                whole = leaf.per_rank is False or self._whole_file(leaf)
+                why = self._may_be_shards(leaf) if whole else ""
+                answers.append(unknown(why) if why else yes(True) if whole else open_)
             elif isinstance(leaf, StateDict):
                 if replaced(self.program.machine, leaf) is not None:
                     answers.append(unknown("what was put in the place of its tensors is not known"))
@@ -223,6 +226,16 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
                 if not shards.items and shards.closed is not None:
                     return True
         return False
+
+    def _may_be_shards(self, loaded: Loaded) -> str:
+        """Why it may read back what the program itself has written there: distributed tensors."""
+        for step in self.program.trace.of(events.Saved):
+            apart = (
+                isinstance(step.what.path, Const) and isinstance(loaded.path, Const) and step.what.path != loaded.path
+            )
+            if not apart and StaticPayload(self.program, step).shards().items:
+                return f"whether it reads what was written at {step.when.at} is not known"
+        return ""
 
     def _known_plain(self, state: StateDict) -> bool:
         """Is it of models that nothing shards, or that are sharded only later?"""

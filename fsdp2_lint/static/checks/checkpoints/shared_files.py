@@ -13,6 +13,7 @@ from ...domain.path_conditions import PathCondition
 from ...domain.values import Obj, StateDict, Value
 from ...libraries.torch.checkpoints.gathering import WholeOf, replaced
 from ...libraries.torch.ranks.rank import alone
+from ..launch.collectives import excluded_ranks
 from ..ranks.alike import same_on_all_ranks
 from ..ranks.rank_paths import split_by_rank
 from ..shared.program import AtStep
@@ -39,8 +40,8 @@ class StaticSharedFile(AtStep[events.Saved]):
         return self._payload.all_parts()
 
     def _by_all(self) -> bool:
-        """Do all ranks write it, as far as the way there and the path say?"""
-        guarded = split_by_rank(self.step.guard)[0] is not None or self.step.what.chosen_by
+        """May all ranks write it, as far as the way there and the path say?"""
+        guarded = excluded_ranks(self.program, self.step).surely or self.step.what.chosen_by
         return not (guarded or alone(self.program.machine, self.step.guard) or self._payload.path_per_rank().surely)
 
     def _alike(self) -> bool:
