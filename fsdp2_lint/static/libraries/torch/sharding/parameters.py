@@ -48,7 +48,8 @@ def owners(machine: Machine, value: Value) -> list[tuple[Obj, int]]:
         return [(leaf, value.read) for _, leaf in machine.alternatives(value.model) if isinstance(leaf, Obj)]
     if isinstance(value, Obj) and value.item in ("weight", "bias") and value.parent is not None:
         return [(value.parent, machine.now)]
-    holder = _holder(machine, value) if of_own_class(machine, value) else None
+    made = isinstance(value, Obj) and value.parent is None and value.atom.parameter is not None
+    holder = _holder(machine, value) if made or of_own_class(machine, value) else None
     return [(holder, machine.now)] if holder is not None else []
 
 
