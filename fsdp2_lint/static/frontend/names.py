@@ -56,8 +56,14 @@ def imported_name(node: nodes.NodeNG, full: str, name: str) -> str:
     return next((f"{full}.{own}" for own, alias in node.names if (alias or own) == name), full)
 
 
+_IMPORTS = frozenset({"import_module", "__import__"})
+
+
 def calls_values(node: nodes.NodeNG) -> bool:
-    """Is something called that the code was handed or looked up, such as a class that a configuration names?"""
+    """Is something called that the code was handed or looked up, such as a class that a configuration names?
+
+    Or found for others to call, as what a computed name imports is.
+    """
     known: bool | None = getattr(node, "fsdp2_calls_values", None)
     if known is None:
         known = node.fsdp2_calls_values = _calls_values(node)
@@ -68,7 +74,10 @@ def _calls_values(node: nodes.NodeNG) -> bool:
     own = {part.name for part in node.nodes_of_class(nodes.AssignName)}
     for call in node.nodes_of_class(nodes.Call):
         func = call.func
-        if isinstance(func, (nodes.Call, nodes.Subscript)):
+        if isinstance(func, (nodes.Call, nodes.Subscript)) or _IMPORTS & {
+            getattr(func, "attrname", ""),
+            getattr(func, "name", ""),
+        }:
             return True
         if isinstance(func, nodes.Name) and func.name in own and not _closed_over(node, call, func.name):
             return True

@@ -75,6 +75,16 @@ def dimensions(value: Value) -> Mesh | None:
     return mesh
 
 
+def attribute(obj: Obj, name: str) -> Value | None:
+    """``mesh.mesh_dim_names`` and ``mesh.ndim``, where the source writes the dimensions."""
+    mesh = dimensions(obj) if name in ("mesh_dim_names", "ndim") else None
+    if mesh is None or mesh.names is None:
+        return None
+    if name == "ndim":
+        return Const(len(mesh.sizes))
+    return TupleV(tuple(map(Const, mesh.names))) if mesh.names else NONE
+
+
 def _sliced(mesh: Mesh, item: Any) -> Mesh | None:
     if isinstance(item, tuple) and item[:2] == ("()", "_flatten"):
         names = [name.value for name in item[2] if isinstance(name, Const)] if isinstance(item[2], tuple) else []
