@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -180,9 +181,11 @@ class _Following:
         if module is None or node is None:
             return  # the file is told to be unreadable
         if entry.kind == "script":
-            machine.run_module(module)
+            with suppress(Diverges):  # its last line may be an exit
+                machine.run_module(module)
         elif entry.kind == "function":
-            machine.run_function(Func(module, node))
+            with suppress(Diverges):
+                machine.run_function(Func(module, node))
         else:
             cut: dict[str, list[str]] = {}
             for method, why in drive(machine, ClassV(module, node)):
@@ -190,6 +193,7 @@ class _Following:
                 if self.project.may_shard(method.module.path, method.node):
                     self.program.cut_off(f"{entry.name}.{method.name}() went out of budget ({why})")
             self.found.out_of_budget += (f"{entry.name}, {listed(names)}: {why}" for why, names in cut.items())
+        machine.in_module(module, machine.libraries.ended)
 
     def dispatcher_of(self, rules: Sequence[Rule]) -> Dispatcher:
         made = Dispatcher(rules, self.program.incomplete, partial(doubtful, self.program))

@@ -222,6 +222,12 @@ class Libraries(Protocol):
     def default_of(self, obj: Obj) -> Value | None:
         """The default of a command-line option."""
 
+    def ended(self) -> None:
+        """The program was followed to its end: what waits for something that did not come is run now."""
+
+    def has_one_command_line(self) -> bool:
+        """Are all ranks started with the same words, by a launcher that tells each its place in another way?"""
+
     def is_option(self, obj: Obj) -> bool:
         """Is it an option of a command line?"""
 

@@ -48,6 +48,8 @@ class Torch(Libraries, Protocol):
     outputs: dict[Obj, Obj]  # what modules returned, and which module did
     opaque: dict[str, nodes.NodeNG]
     settings: dict[str, Value]  # environment variables: each is one unknown, however often it is read
+    hooks: dict[Value, tuple[PathCondition, Call]]  # of optimizers: which no step has run so far, and who registers it
+    launched: bool  # a launcher tells each process its place in the environment
     given_classes: set[ClassV]  # classes of the project that code that is not seen was given
     kept: list[Value]  # what code that is not seen was given to keep
     handed: dict[Obj, str]  # what code that was not followed got in its hands, and which code

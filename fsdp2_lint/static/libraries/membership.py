@@ -54,6 +54,8 @@ class Membership(Asked):
         self.grad_modes = []
         self.opaque = {}
         self.settings = {}
+        self.launched = False
+        self.hooks = {}
         self.ranked: dict[PathCondition, bool] = {}  # which paths say something of ranks
         self.kept = []
         self.handed = {}

@@ -28,6 +28,7 @@ from ..domain.values import (
     taken_out,
     unknown,
 )
+from ..frontend.launchers import RANKS
 from ..frontend.packages import is_optimizer
 from ..interpreter.call import Call
 from ..interpreter.expressions import own_values, owning
@@ -42,7 +43,7 @@ from .torch.checkpoints import state_dict
 from .torch.migration import migration, versions
 from .torch.ranks import data, groups
 from .torch.sharding import module_tree, sharding
-from .torch.training import dtensors, optim
+from .torch.training import dtensors, optim, step_hooks
 from .words import describe
 
 _PICKS = frozenset({"chunk", "split", "tensor_split", "narrow", "shard", "select", "index_select", "take"})
@@ -132,6 +133,10 @@ class TorchModel(Calls):
         if name == "forward" and self.any_sharded:
             self.entered(obj, name, call)
             return obj.child(("()", name, len(call.args)))
+        if obj in self.optimizers and name in step_hooks.REGISTERS:
+            return step_hooks.registered(self.machine, obj, name, call)
+        if name == "remove" and (handle := atom.state(step_hooks.Handle)) is not None:
+            return step_hooks.removed(self.machine, handle)
         gathering = atom.state(sharding.Gathering) if name == "wait" and obj.parent is None else None
         if gathering is not None:
             self.machine.emit(events.UnshardWaited(), call.node, gathering.of)
@@ -163,6 +168,12 @@ class TorchModel(Calls):
 
     def is_option(self, obj: Obj) -> bool:
         return arguments.is_parser(obj.atom)
+
+    def ended(self) -> None:
+        step_hooks.never_run(self.machine)
+
+    def has_one_command_line(self) -> bool:
+        return self.launched and not any(self.machine.store.get((Ext("os.environ"), name)) for name in RANKS)
 
     def options_of(self, value: Value) -> dict[str, Value] | None:
         """What ``**vars(args)`` hands over; None for anything but all options of a parser."""

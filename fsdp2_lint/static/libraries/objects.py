@@ -77,6 +77,8 @@ class Objects(Escapes):
             known = obj.atom.state(device.Device)
             index = known.index if known is not None else None
             return {"type": Text(False), "index": index or NONE}.get(name, obj.child(name))
+        if (told := meshes.attribute(obj, name)) is not None:
+            return told
         if name == "__class__":
             migration.class_named(self.machine, obj, node)
             return class_as_value(self.machine, obj)
@@ -115,7 +117,9 @@ class Objects(Escapes):
         return data.unwrapped(value)
 
     def object_listing(self, obj: Obj) -> Items:
-        return module_tree.object_listing(self.machine, obj)
+        fields = self.named_fields(obj) if obj.atom.kind == "instance" else []
+        held = [self.machine.find_attr(obj, name) or obj.child(name) for name in fields]
+        return Items(tuple((TRUE, each) for each in held)) if held else module_tree.object_listing(self.machine, obj)
 
     def item_of(self, obj: Obj, key: Value, node: nodes.NodeNG) -> Value:
         if obj.item == "__dict__" and obj.parent is not None and isinstance(key, Const):

@@ -33,4 +33,14 @@ from .torch.migration import fsdp1_methods, migration, versions
 from .torch.precision import dtypes, precision
 from .torch.ranks import agreement, collectives, data, dealing, groups, own_sources, rank, rounds, seeds
 from .torch.sharding import composition, module_tree, modules, parallel_styles, parameters, sharding, sizes
-from .torch.training import differentiation, dtensors, generators, local_parts, losses, optim, schedulers, steps
+from .torch.training import (
+    differentiation,
+    dtensors,
+    generators,
+    local_parts,
+    losses,
+    optim,
+    schedulers,
+    step_hooks,
+    steps,
+)

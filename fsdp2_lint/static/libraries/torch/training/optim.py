@@ -11,7 +11,7 @@ from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import method
 from ..precision import precision
-from . import generators, schedulers
+from . import generators, schedulers, step_hooks
 
 
 @record
@@ -76,15 +76,21 @@ def owners(machine: Machine, value: Value) -> bool:
 @method("step")
 def step(machine: Machine, obj: Obj, call: Call) -> Value:
     if obj in machine.libraries.optimizers:
-        machine.emit(events.Stepped(), call.node, obj)
+        _step(machine, obj, call.node)
     elif obj.atom.scaler:
         for leaf in machine.objects(call.arg(0, "optimizer")):
             if leaf in machine.libraries.optimizers:
-                machine.emit(events.Stepped(), call.node, leaf)
+                _step(machine, leaf, call.node)
                 precision.stepped(machine, obj, leaf, call)
     else:
         schedulers.stepped(machine, obj, call)
     return unknown("step()")
+
+
+def _step(machine: Machine, optimizer: Obj, node: nodes.NodeNG) -> None:
+    step_hooks.run(machine, optimizer, step_hooks.BEFORE, node)
+    machine.emit(events.Stepped(), node, optimizer)
+    step_hooks.run(machine, optimizer, step_hooks.AFTER, node)
 
 
 @method("zero_grad")
