@@ -37,6 +37,7 @@ BY_ALL = [
     "write(state)",
     "with open('last.pt', 'wb') as file:\n    torch.save(state, file)",
     "torch.save(state, os.path.join(options().out, 'last.pt'))",
+    "torch.save(state, options().name)",
     "save_file(state, 'last.safetensors')",
     "try:\n    torch.save(state, 'last.pt')\nfinally:\n    dist.barrier()",
     "torch.save({name: value.bfloat16() for name, value in state.items()}, 'last.pt')",
@@ -53,7 +54,6 @@ BY_ONE = [
 ]
 NOT_KNOWN = [
     "if options().save:\n    write(state)",
-    "torch.save(state, options().name)",
     "guarded(state)",
     "if len(state) > 0:\n    write(state)",
     "model.save_pretrained('out', state_dict=state)",

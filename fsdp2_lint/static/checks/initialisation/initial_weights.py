@@ -12,12 +12,18 @@ from ...domain.values import Loaded, Obj
 from ...libraries.torch.initialisation.draws import may_draw
 from ...libraries.torch.ranks.seeds import Built
 from ..launch.collectives import excluded_ranks
+from ..ranks.alike import same_on_all_ranks
 from ..sharding.options import has_replicas
 from ..shared.program import Program, Subject
 from ..shared.structure import has_parameters, leaves, owns_parameters
 from .initialisation import StaticEmptied
 
 FILLING = ("broadcast", "scatter", "dcp.load")  # collectives that may give every rank the same weights
+
+
+def is_common(program: Program, seed: Step[events.Seeded]) -> bool:
+    """Do all ranks surely set the same seed here?"""
+    return seed.what.given is not None and same_on_all_ranks(program, seed.what.given, settings=True)
 
 
 @record
@@ -51,13 +57,17 @@ class StaticInitialWeights(Subject):
         drawn = self.obj.atom.state(Built)
         if drawn is None or self.obj.parent is not None or not has_parameters(self.program.machine, self.obj):
             return unknown(f"where {self.label} is built was not seen")
-        seeds = [step for step in self.program.trace.of(events.Seeded, before=self.sharding) if step.index < drawn.at]
-        if not seeds or not seeds[-1].what.by_rank or not self.sharding.guard.implies(seeds[-1].guard):
+        before = [step for step in self.program.trace.of(events.Seeded, before=self.sharding) if step.index < drawn.at]
+        seeds = [step for step in before if "torch" in step.what.generators]
+        apart = bool(seeds) and seeds[-1].what.by_rank and self.sharding.guard.implies(seeds[-1].guard)
+        if not apart and (not seeds or is_common(self.program, seeds[-1])):
             return self.program.nothing(self.obj, events.Seeded, before=self.call)
         loads = [step for step in self._filled(since=seeds[-1].index) if isinstance(step.what, events.Loaded)]
-        if again := list(dict.fromkeys([*loads, *self._filled(since=drawn.at)])):
-            return self._replaced(seeds[-1], again)
-        return self._seeded(seeds[-1])
+        again = list(dict.fromkeys([*loads, *self._filled(since=drawn.at)]))
+        found = self._replaced(seeds[-1], again) if again else self._seeded(seeds[-1])
+        if found.possibly and not apart:
+            return unknown(f"whether {seeds[-1].when.at} sets the same seed on all ranks is not known")
+        return found
 
     def _seeded(self, seed: Step[events.Seeded]) -> Answer[Place]:
         why = self._not_followed(seed)

@@ -24,7 +24,7 @@ from ..shared.producers import at_end, on
 from ..shared.program import Program
 from ..shared.structure import stands_alone
 from .draws import draws_of
-from .initial_weights import StaticInitialWeights
+from .initial_weights import StaticInitialWeights, is_common
 from .initialisation import StaticEmptied
 from .meta_device import StaticInitialised, StaticMetaModel
 from .writes import StaticWrite
@@ -109,8 +109,10 @@ def written(program: Program, step: Step[events.LostWrite]) -> Iterator[Event]:
 @at_end
 def starting(program: Program) -> Iterator[Event]:
     """Models of the project that are sharded as a whole, where some rank loads or seeds for itself."""
-    apart = any(step.what.by_rank for step in program.trace.of(events.Seeded))
-    if not apart and not any(step.asked for step in program.trace.of(events.Loaded)):
+    seeds = (step for step in program.trace.of(events.Seeded) if "torch" in step.what.generators)
+    if all(is_common(program, step) for step in seeds) and not any(
+        step.asked for step in program.trace.of(events.Loaded)
+    ):
         return
     for step in program.trace.of(events.Sharded):
         for obj in step.what.group if not step.what.listed else ():

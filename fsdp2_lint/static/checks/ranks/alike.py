@@ -2,44 +2,108 @@
 
 from __future__ import annotations
 
-from ...domain.values import NONE, Obj, Text, Value
+from collections.abc import Iterable
+
+from ...domain.formulas import Interned, atoms
+from ...domain.values import NONE, SOME, Cond, Ext, Obj, Text, Value, is_call
 from ...interpreter.expressions.numbers import is_multiple
-from ...interpreter.expressions.own_values import own_of
+from ...interpreter.expressions.own_values import KIND, own_of
+from ...libraries.computed import Computation
 from ...libraries.torch.ranks.data import Loader, Sampler, TensorData
+from ..shared.conditions import objects_in
 from ..shared.program import Program
 from .data_sources import origin_known
 
-
-def same_on_all_ranks(program: Program, value: Value) -> bool:
-    """False also where that is not known."""
-    return all(_same(program, leaf) for _, leaf in program.machine.alternatives(value))
+_CALCULATES = frozenset(dir(str)) | frozenset("item tolist any all sum mean max min is_integer".split())
 
 
-def _same(program: Program, leaf: Value) -> bool:
-    machine = program.machine
-    if machine.per_rank(leaf) is False:
-        return True
-    if isinstance(leaf, Text) and leaf.of and not leaf.per_rank:
-        return all(same_on_all_ranks(program, part) for part in machine.text_parts[leaf.of - 1][1])
-    if isinstance(leaf, Obj) and (counted := _length_of(leaf)) is not None:
-        return _as_many(program, counted)
-    if (
-        not isinstance(leaf, Obj)
-        or own_of(machine, leaf) is not None
-        or not all(map(is_multiple, leaf.path[_first(leaf) :]))
-    ):
-        return False
-    atom = leaf.atom
-    if atom.counter:
-        return atom.counter not in machine.counted_apart
-    if atom.operands:
-        return not atom.per_rank and all(same_on_all_ranks(program, part) for part in atom.operands)
-    return atom.origin == "range"
+def same_on_all_ranks(program: Program, value: Value, *, settings: bool = False) -> bool:
+    """False also where that is not known. ``settings``: what is read from a result of unseen code is taken for one."""
+    return _Alike(program, settings).all(value)
 
 
-def _first(obj: Obj) -> int:
-    """How much of its path is the round of a loop over numbers."""
-    return 1 if obj.atom.origin == "range" else 0
+class _Alike:
+    """What a loop carries on is the same in each round if a round makes the same of the same."""
+
+    def __init__(self, program: Program, settings: bool) -> None:
+        self._program = program
+        self._settings = settings
+        self._machine = program.machine
+        self._carried: set[Obj] = set()  # of which that is just asked
+
+    def all(self, value: Value) -> bool:
+        return all(self._one(leaf) for _, leaf in self._machine.alternatives(value))
+
+    def _one(self, leaf: Value) -> bool:
+        machine = self._machine
+        if machine.per_rank(leaf) is False or isinstance(leaf, Obj) and _is_said_to_all(self._program, leaf):
+            return True
+        if isinstance(leaf, Text) and leaf.of and not leaf.per_rank:
+            return all(map(self.all, machine.text_parts[leaf.of - 1][1]))
+        if isinstance(leaf, Obj) and (counted := _length_of(leaf)) is not None:
+            return _as_many(self._program, counted)
+        if isinstance(leaf, Cond):
+            return not machine.about_rank(leaf.formula) and self._asked(atoms(leaf.formula))
+        if not isinstance(leaf, Obj) or own_of(machine, leaf) is not None:
+            return False
+        if self._settings and leaf.atom.kind == "opaque" and leaf.parent is not None:
+            return True
+        at = leaf
+        while at.parent is not None and self._is_calculated(at.item):
+            at = at.parent
+        return at is not leaf and machine.per_rank(at) is False or self._begun(at)
+
+    def _begun(self, at: Obj) -> bool:
+        machine, atom = self._machine, at.atom
+        if at in machine.carried:
+            if at in self._carried:
+                return True
+            self._carried.add(at)
+            return all(map(self._at_any_time, machine.carried[at])) and f".{at.item}" not in machine.counted_apart
+        if atom.origin == "range" and at.parent in (None, atom.root):
+            return True
+        if atom.counter and at.parent is None:
+            return atom.counter not in machine.counted_apart
+        if at.parent is not None and (given := machine.store.get((at.parent, SOME))) is not None:
+            return at.item == SOME or self.all(given)  # by whoever sets fields by names that a file says
+        of = computation.of if (computation := atom.state(Computation)) is not None else atom.operands or atom.keeps
+        return at.parent is None and bool(of) and not atom.per_rank and all(map(self.all, of))
+
+    def _at_any_time(self, value: Value) -> bool:
+        """Also by which of several it is: what a rank decides in a round alone, it has in the next one."""
+        paths = [path for path, _ in self._machine.alternatives(value)]
+        return self.all(value) and self._asked(
+            atom for path in paths for each, _ in path.literals for atom in atoms(each)
+        )
+
+    def _asked(self, asked: Iterable[Interned]) -> bool:
+        objects = dict.fromkeys(obj for atom in asked for obj in objects_in(atom))
+        return all(is_asked_of_kind(obj) or self.all(obj) for obj in objects)
+
+    def _is_calculated(self, item: object) -> bool:
+        """Is it computed of what it is a child of, and of nothing that a rank has for itself?"""
+        if is_call(item):
+            given = item[2] if len(item) > 2 else ()
+            return item[1] in _CALCULATES and isinstance(given, tuple) and all(map(self.all, given))
+        return isinstance(item, tuple) and item[:1] == ("op",)
+
+
+def is_asked_of_kind(obj: Obj) -> bool:
+    """Is it how a thing is built, or in which mode a module is, rather than what data it holds?"""
+    return (
+        any(name in KIND for name in (obj.atom.origin, *obj.path)) or obj.item == "training" and bool(obj.atom.module)
+    )
+
+
+def _is_said_to_all(program: Program, obj: Obj) -> bool:
+    """Is it an option of the command line, which all ranks have in common: also one without a default?"""
+    libraries = program.machine.libraries
+    return (
+        obj.parent is not None
+        and libraries.is_option(obj)
+        and "rank" not in str(obj.path)
+        and libraries.has_one_command_line()
+    )
 
 
 def _length_of(obj: Obj) -> Obj | None:
@@ -62,7 +126,7 @@ def _as_many(program: Program, counted: Obj) -> bool:
             given += [sampler.replicas, sampler.drop_last]
         lengths = [leaf for _, leaf in program.machine.alternatives(loader.dataset)]
         return all(same_on_all_ranks(program, value) for value in given) and all(
-            isinstance(leaf, Obj) and _as_many(program, leaf) for leaf in lengths
+            isinstance(leaf, Ext) or isinstance(leaf, Obj) and _as_many(program, leaf) for leaf in lengths
         )
     if data is not None and counted.parent is None:
         return any(_sized(tensor) or not origin_known(program, tensor) for tensor in data.tensors)

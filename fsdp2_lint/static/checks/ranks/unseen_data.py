@@ -6,26 +6,38 @@ from ...domain.events import AnyStep
 from ...domain.formulas import Formula, atoms
 from ...domain.values import SOME, Obj, is_each
 from ...frontend.packages import builds_models
-from ...interpreter.expressions.own_values import ABOUT
+from ...interpreter.expressions.own_values import ABOUT, asked_for
 from ...libraries.computed import Element, ingredients
 from ...libraries.torch.ranks.data import Loader
 from ...libraries.words import describe
 from ..shared.conditions import objects_in
 from ..shared.program import Program
+from .alike import is_asked_of_kind, same_on_all_ranks
 
 _ASKS = frozenset({"truth", "compared", "is", "spelled"})  # and not of which class something is
 _OF_TENSORS = frozenset("item any all sum mean max min tolist detach float bool".split())  # their numbers are its own
 
 
 def undecided(program: Program, step: AnyStep, formula: Formula) -> str:
-    """Why ranks may answer a condition on the way to ``step`` differently; empty where nothing says so."""
+    """Why ranks may answer a condition on the way to ``step`` differently; empty where all surely answer alike."""
     for atom in atoms(formula):
         if isinstance(atom, bool) or atom[0] not in _ASKS:
             continue
         for obj in objects_in(atom[1:]):
-            if found := _source(program, obj, step):
+            if found := _source(program, obj, step) or _not_proven(program, obj, step, atom):
                 return f"whether {found} is the same on all ranks is not known"
     return ""
+
+
+def _not_proven(program: Program, obj: Obj, step: AnyStep, atom: Formula) -> str:
+    """What nobody said to be another one on each rank, nor to be the same on all."""
+    if atom[0] == "is" and atom[2] is None or asked_for(program.machine, atom) is not None:
+        return ""  # whether it is there at all; or it is judged by what makes it a rank's own
+    if obj.atom.kind == "opaque" or obj.parent is None and obj.atom.kind in ("instance", "external"):
+        return ""  # what is read from unseen code is taken for a setting; and a thing that was made is there
+    given = any(program.first_given.get(at, step.index) < step.index for at in obj.above)
+    same = given or is_asked_of_kind(obj) or same_on_all_ranks(program, obj, settings=True)
+    return "" if same else describe(obj)
 
 
 def _source(program: Program, obj: Obj, step: AnyStep) -> str:

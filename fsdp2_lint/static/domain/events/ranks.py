@@ -43,6 +43,7 @@ class Seeded(Counted):
     generators: tuple[str, ...]
     differs: bool | None  # the seed is another one on each rank. None: not known
     by_rank: bool  # it is written as a number of the rank
+    given: Value | None  # the seed; None where the machine makes one up
 
 
 class NumberDrawn(Event):

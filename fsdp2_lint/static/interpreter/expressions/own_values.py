@@ -30,12 +30,12 @@ from ...domain.values import (
 from ..machine import AnyMachine
 
 # What is asked of data beside what it holds: the ranks may well agree in it.
-_KIND = frozenset(
+KIND = frozenset(
     """dim ndim dtype device layout requires_grad is_cuda grad grad_fn keys element_size
     names is_sparse __class__ full_tensor""".split()
 )
 _SIZES = frozenset("shape size numel stride nelement len()".split())  # padding may make them the same
-ABOUT = _KIND | _SIZES
+ABOUT = KIND | _SIZES
 
 RANGE = "range"  # where the numbers of a ``range`` begin
 _ANSWERS = frozenset({"truth", "compared", "is", "spelled"})
@@ -188,7 +188,7 @@ class _Search:
 
     def _of_object(self, obj: Obj) -> Own | None:
         names = {_name(item) for item in obj.path}
-        if names & _KIND or (own := self._of_what_it_holds(obj)) is None:
+        if names & KIND or (own := self._of_what_it_holds(obj)) is None:
             return None
         return _sized(own) if names & _SIZES else own
 

@@ -84,7 +84,7 @@ class Havoc(Machine[L]):
                         elif isinstance(held, Const):
                             self.store.put((leaf, name), leaf.child(name))
                         elif isinstance(held, Obj) and self.is_group(held):
-                            self.open_group(held, why, names)
+                            self.open_group(held, why, names, handed)
 
     def is_group(self, obj: Obj) -> bool:
         """Is it an object of the project that holds numbers and texts alone, such as a group of settings?"""
@@ -93,13 +93,16 @@ class Havoc(Machine[L]):
         held = (self.store.get((obj, name)) for name in self.store.fields.get(obj, ()))
         return all(isinstance(each, (Const, Text)) for each in held)
 
-    def open_group(self, obj: Obj, why: str, names: frozenset[str] | None = None) -> None:
-        """Another of its kind may stand in its place, with values of its own. ``names``: as above."""
+    def open_group(self, obj: Obj, why: str, names: frozenset[str] | None, handed: list[Value]) -> None:
+        """Another of its kind may stand in its place, with values made of what the code was ``handed``."""
         if names is not None:
             self.open_data([obj], why, names)
         else:
+            made = unknown(f"a value that {why}")
+            records = [value for value in handed if isinstance(value, Obj) and value.atom.kind == "instance"]
+            made.atom.keeps = tuple(value for value in handed if value not in records)
             self.any_field_set(obj)
-            self.store.put((obj, SOME), unknown(f"a value that {why}"))
+            self.store.put((obj, SOME), made)
 
     def any_field_set(self, obj: Obj) -> None:
         """A field was set of which nobody knows the name: numbers and texts may be others now, and lists of these."""
@@ -111,12 +114,13 @@ class Havoc(Machine[L]):
             if plain:
                 self.store.put((obj, name), obj.child(name))
 
-    def open_groups(self, obj: Obj) -> None:
+    def open_groups(self, obj: Obj, given: Value) -> None:
         """An attribute was set of which nobody knows the name: it may be any group that the object holds."""
         for name in list(self.store.fields.get(obj, ())):
             for held in self.inside(self.store.get((obj, name)) or NONE):
                 if isinstance(held, Obj) and self.is_group(held):
-                    self.open_group(held, "setattr() may change")
+                    self.any_field_set(held)
+                    self.store.put((held, SOME), given)
 
     def open_up(self, held: ListV | DictV, why: str) -> None:
         contents = self.store.get(held.id)

@@ -12,7 +12,7 @@ from ...domain.choices import options
 from ...domain.formulas import is_fork
 from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.says import Says
-from ...domain.store import Entries, Items
+from ...domain.store import Entries, Items, Key
 from ...domain.values import (
     BELOW_ANYHOW,
     AbstractObject,
@@ -49,7 +49,7 @@ class Loops(Patterns[L]):
     def exec_For(self, node: nodes.For) -> int:
         """A round for each element that is known, or one that stands for all."""
         iterable = self.eval(node.iter)
-        self.widen(node)
+        widened = self.widen(node)
         self.loops += 1
         start = self.guard
         ways = 0
@@ -65,6 +65,7 @@ class Loops(Patterns[L]):
                 break
         self.loops -= 1
         self.leave_loop(start, passed=known and not ways & (BREAK | CONTINUE))
+        self.carried_on(widened)
         self.libraries.loop_ended(node)
         if ended:
             return ways & (RETURN | RAISE)
@@ -138,7 +139,7 @@ class Loops(Patterns[L]):
             return self.exec_unwrapping(node)
         if (flow := self.run_worklist(node)) is not None:
             return flow
-        self.widen(node)
+        widened = self.widen(node)
         formula = self.condition(node.test)
         if self.guard.decide(formula) is False:
             return self.exec_block(node.orelse)
@@ -154,6 +155,7 @@ class Loops(Patterns[L]):
         self.loops -= 1
         self.leave_worklists(node)
         self.leave_loop(start)
+        self.carried_on(widened)
         self.libraries.loop_ended(node)
         if isinstance(node.test, nodes.Const) and not flow & BREAK:
             return flow & (RETURN | RAISE)
@@ -199,20 +201,35 @@ class Loops(Patterns[L]):
             self.either_way(formula, node.body, [], jumps=False)
         return FALL
 
-    def widen(self, node: nodes.For | nodes.While) -> None:
-        """Constants that the body changes are not constant while it runs: the body stands for any round."""
+    def widen(self, node: nodes.For | nodes.While) -> list[tuple[Obj, Key, Value]]:
+        """Constants that the body changes are not constant while it runs: the body stands for any round.
+
+        What stands for each meanwhile, where it is kept, and what it was before.
+        """
+        widened: list[tuple[Obj, Key, Value]] = []
         for target in changed_in(node):
             if isinstance(target, nodes.AssignName):
-                if isinstance(self.store.get((self.scope_of(target.name), target.name)), Const):
+                key = self.scope_of(target.name), target.name
+                before = self.store.get(key)
+                if isinstance(before, Const):
                     counted = unknown(target.name)
                     counted.atom.said_by = Says.SOURCE
                     self.bind_local(target.name, counted)
+                    widened.append((counted, key, before))
             elif isinstance(target.expr, nodes.Name):
                 for _, owner in self.alternatives(self.eval(target.expr)):
-                    if isinstance(owner, Obj) and isinstance(self.store.get((owner, target.attrname)), Const):
-                        self.store.put((owner, target.attrname), owner.child(target.attrname))
+                    before = self.store.get(field := (owner, target.attrname))
+                    if isinstance(owner, Obj) and isinstance(before, Const):
+                        self.store.put(field, owner.child(target.attrname))
+                        widened.append((owner.child(target.attrname), field, before))
         self.widen_worklists(node)
         self.libraries.loop_begins(node)
+        return widened
+
+    def carried_on(self, widened: list[tuple[Obj, Key, Value]]) -> None:
+        """In any round there is what was there before the loop, or what a round leaves."""
+        for meanwhile, key, before in widened:
+            self.carried[meanwhile] = (*self.carried.get(meanwhile, ()), before, self.store.get(key, before))
 
     def widen_worklists(self, node: nodes.For | nodes.While) -> None:
         """``while stack: module = stack.pop(); stack.extend(module.children())`` comes to each module below."""

@@ -262,8 +262,14 @@ class Targets(Havoc[L]):
                 return
         if any(not isinstance(leaf, ListV) for _, leaf in self.alternatives(old)):
             counted = self.loops and isinstance(old, Const) and not isinstance(old.value, str)
-            self.assign(target, unknown("a counter") if counted else self.binary(node.op[:-1], old, added))
+            self.assign(target, self.counted(old, added) if counted else self.binary(node.op[:-1], old, added))
             self.count(target)
+
+    def counted(self, old: Value, added: Value) -> Value:
+        """What a loop has counted up: one round is run for all."""
+        made = unknown("a counter")
+        self.carried[made] = (old, added)
+        return made
 
     def count(self, target: nodes.NodeNG) -> None:
         """Remember what is counted on paths that not all ranks take."""

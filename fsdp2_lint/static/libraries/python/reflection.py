@@ -102,7 +102,7 @@ def set_attribute(machine: Machine, call: Call) -> Value:
             elif not (isinstance(value, Obj) and leaf.child(SOME) in value.above):  # else it is put back
                 machine.any_field_set(leaf)
                 machine.set_attr(leaf, SOME, value, call.node)
-                machine.open_groups(leaf)
+                machine.open_groups(leaf, value)
     return NONE
 
 

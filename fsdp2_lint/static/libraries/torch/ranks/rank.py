@@ -46,6 +46,7 @@ def environment(machine: Machine, key: Value, at: Site | None) -> Value:
         machine.reads += 1
     elif known is None and key.value not in machine.libraries.settings:
         machine.libraries.settings[key.value] = _setting(key.value)
+    machine.libraries.launched |= known is not None and stored is None
     found = known or stored or machine.libraries.settings[key.value]
     return owning.number_of_rank(machine, replace(found, at=at)) if isinstance(found, Rank) else found
 

@@ -76,7 +76,7 @@ def seed(machine: Machine, call: Call) -> Value:
     by_rank = "torch" in generators and bool(own) and all(own)
     machine.libraries.blank.seeded_by_rank = by_rank
     differing = True if value is None else differs(machine, value)
-    machine.emit(events.Seeded(generators=generators, differs=differing, by_rank=by_rank), call.node)
+    machine.emit(events.Seeded(generators=generators, differs=differing, by_rank=by_rank, given=value), call.node)
     return NONE
 
 

@@ -153,6 +153,8 @@ def init_process_group(machine: Machine, call: Call) -> Value:
         else method,
     )
     machine.emit(made, call.node)
+    told = method, call.arg(4, "rank"), call.arg(5, "store")
+    machine.libraries.launched |= all(value in (None, NONE, Const("env://"), Const(-1)) for value in told)
     if device is not None and device != NONE:
         touch(machine, call.node, device)
     return NONE

@@ -1,0 +1,198 @@
+"""What was not met in the trace was not looked at: a hook, a file, a mark or a collective that lies elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.first_contact.programs import SHARDED, main
+from tests.static.program import analyse, script
+
+# -- FSDP707: what a function finds by a computed name makes the state dict
+FIND = """
+import importlib
+
+
+def resolve(path):
+    module, _, name = path.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(path) from error
+
+
+def build(settings):
+    return resolve(settings.pop("of"))(**settings)
+"""
+TRAIN = """\
+import json
+import sys
+import torch.distributed as dist
+import torch.nn as nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, set_model_state_dict
+from torch.distributed.fsdp import fully_shard
+from find import build
+
+dist.init_process_group("nccl")
+settings = json.load(open(sys.argv[1]))
+model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8))
+for layer in model:
+    fully_shard(layer)
+fully_shard(model)
+weights = build(settings).read()
+set_model_state_dict(model, weights, options=StateDictOptions(full_state_dict=True))
+"""
+
+
+def test_whether_all_ranks_have_what_a_computed_name_made_is_not_known() -> None:
+    files = {"find.py": FIND, "train.py": TRAIN, "pyproject.toml": ""}
+    assert analyse(files).verdicts("FSDP707") == {"unknown"}
+
+
+# -- FSDP714: a condition on the rank that all ranks meet, one way or the other
+EITHER = """
+def weights(model):
+    if dist.get_rank() != 0:
+        return {}
+    return {name: each.clone() for name, each in model.state_dict().items()}
+
+
+def described(given):
+    return "whole" if given else "empty"
+"""
+WRITTEN = """
+start = weights(Net())
+if described(start) == "whole" or dist.get_rank() > 0 or len(start) < 7:
+    torch.save({"random": torch.get_rng_state()}, "last.pt")
+"""
+
+
+def test_who_writes_is_not_known_where_a_condition_on_the_rank_excludes_nobody() -> None:
+    assert "upheld" not in analyse(main(SHARDED + WRITTEN, EITHER)).verdicts("FSDP714")
+    alone = "if dist.get_rank() == 0:\n    torch.save({'random': torch.get_rng_state()}, 'last.pt')\n"
+    assert analyse(main(SHARDED + alone)).verdicts("FSDP714") == {"upheld"}
+
+
+# -- FSDP317: a mark on a parameter that the module holds itself
+MARKED = """
+class Marked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(2))
+        self.table = nn.Parameter(torch.zeros(8, 8))
+        {mark}
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x @ self.table
+
+
+def groups(model):
+    decay, plain = [], []
+    for each in model.parameters():
+        (plain if getattr(each, "no_decay", False) else decay).append(each)
+    return [{{"params": decay}}, {{"params": plain, "weight_decay": 0.0}}]
+"""
+GROUPED = """
+dist.init_process_group("gloo")
+model = Marked()
+BEFORE
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+AFTER
+optimizer = torch.optim.AdamW(groups(model))
+"""
+
+
+@pytest.mark.parametrize(("mark", "before", "after", "found"), [
+    ("self.table.no_decay = True", "pass", "pass", True),
+    ("pass", "model.table.no_decay = True", "pass", True),
+    ("pass", "pass", "model.table.no_decay = True", False),
+])  # fmt: skip
+def test_marks_of_parameters_that_a_module_holds_itself(mark: str, before: str, after: str, found: bool) -> None:
+    body = GROUPED.replace("BEFORE", before).replace("AFTER", after)
+    assert ("FSDP317" in analyse(script(body, MARKED.format(mark=mark))).codes) is found
+
+
+# -- FSDP405: ranks that agree at the end of each round
+GENERATING = """
+class Writer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(2))
+        self.head = nn.Linear(8, 8)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(x)
+
+    def generate(self, x, group=None):
+        going = torch.ones(2, dtype=torch.bool)
+        for _ in range(10):
+            for layer in self.layers:
+                x = layer(x)
+            going = going & (x.mean(-1) != 0)
+            left = going.any().to(torch.int32)
+            {agree}
+            if left.item() == 0:
+                break
+        return x
+"""
+GENERATED = """
+from torch.distributed.fsdp import register_fsdp_forward_method
+from torch.utils.data import DataLoader, DistributedSampler
+import pkg
+from theirs import half
+dist.init_process_group("gloo")
+model = Writer()
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+register_fsdp_forward_method(model, "generate")
+for batch in DataLoader(pkg.data, sampler=DistributedSampler(pkg.data)):
+    model.generate(batch, half.group)
+"""
+
+
+@pytest.mark.parametrize(("agree", "found"), [
+    ("dist.all_reduce(left, op=dist.ReduceOp.MAX, group=group)", False),
+    ("dist.all_reduce(left, op=dist.ReduceOp.MAX)", False),
+    ("pass", True),
+])  # fmt: skip
+def test_a_loop_that_all_ranks_leave_together(agree: str, found: bool) -> None:
+    assert ("FSDP405" in analyse(script(GENERATED, GENERATING.format(agree=agree))).codes) is found
+
+
+# -- FSDP705: a file of distributed tensors that the program has written itself
+LOADED = "model.load_state_dict(torch.load('last.pt')['model'])\n"
+
+
+@pytest.mark.parametrize(("save", "found"), [
+    ("torch.save({'model': model.state_dict()}, 'last.pt')\n", False),
+    ("torch.save({'model': model.state_dict()}, 'other.pt')\n", True),
+    ("", True),
+])  # fmt: skip
+def test_what_it_reads_may_be_what_it_wrote(save: str, found: bool) -> None:
+    assert ("FSDP705" in analyse(main(SHARDED + LOADED + save)).codes) is found
+
+
+# -- FSDP308: names of a mesh's dimensions are no use of them
+FORGOTTEN = """
+dist.init_process_group("nccl")
+mesh = torch.distributed.device_mesh.init_device_mesh("cuda", (2, 4), mesh_dim_names=("replicate", "shard"))
+if "replicate" in mesh.mesh_dim_names and mesh.ndim == 2:
+    print("replicas")
+model = Net()
+for layer in model.layers:
+    fully_shard(layer, mesh=mesh["shard"])
+fully_shard(model, mesh=mesh["shard"])
+optimizer = torch.optim.AdamW(model.parameters())
+model(torch.ones(2, dtype=torch.long)).sum().backward()
+optimizer.step()
+"""
+
+
+def test_replicas_are_forgotten_where_only_their_name_is_read() -> None:
+    assert "FSDP308" in analyse(script(FORGOTTEN)).codes
