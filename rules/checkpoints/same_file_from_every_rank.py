@@ -13,7 +13,7 @@ class SameFileFromEveryRank(Rule):
     severity = Severity.ERROR
     judged_by = "SR"
     compares = "written-files"
-    help = "gather on all ranks, and write on rank 0 alone: if dist.get_rank() == 0: torch.save(state, path)"
+    help = "write on rank 0 alone, after all have gathered, or put the rank into the path of what each has for itself"
 
     def written(self, event: FileWritten) -> Outcomes:
         yield APPLIES
@@ -24,6 +24,14 @@ class SameFileFromEveryRank(Rule):
                 "it ends empty or damaged",
                 "the ranks overwrite each other here",
                 (emptied.what.when, "with cpu_offload only rank 0 gets the tensors that are gathered here"),
+            )
+        elif own := event.file.of_each_rank():
+            yield self.found(
+                event.when,
+                f"all ranks write {own.what.words} to one file, each its own: the last one to write wins, "
+                "or the file is damaged",
+                "the ranks overwrite each other here",
+                (own.what.when, "each rank has its own"),
             )
 
     def compare(self, facts: Facts) -> Outcomes:

@@ -34,6 +34,9 @@ class SharedFile(Protocol):
     def emptied(self) -> Answer[Place]:
         """Do all ranks write it, although only rank 0 has what belongs in it? yes: Place where that was gathered."""
 
+    def of_each_rank(self) -> Answer[Place]:
+        """Do all ranks write it, each with something of its own? yes: Place where they part, and what it is."""
+
 
 class FileWritten(Event):  # torch.save, safetensors: just before writing; S
     file: SharedFile

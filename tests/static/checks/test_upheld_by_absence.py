@@ -72,6 +72,31 @@ def test_who_writes_is_not_known_where_a_condition_on_the_rank_excludes_nobody()
     assert analyse(main(SHARDED + alone)).verdicts("FSDP714") == {"upheld"}
 
 
+OWN = """
+dist.init_process_group("nccl")
+torch.manual_seed(SEED)
+state = {"step": 3, "random": torch.get_rng_state()}
+"""
+BY_RANK = "dist.get_rank()"
+EACH = "for step in range(9):\n    if step % 3 == 0:\n        torch.save(state, f'{step}.pt')"
+SOME = "if shutil.disk_usage('.').free:\n    torch.save(state, 'last.pt')"
+OWN_FILES = {
+    "one path": (BY_RANK, "torch.save(state, 'last.pt')", "violated"),
+    "behind what all ask alike": (BY_RANK, EACH, "violated"),
+    "the rank in the path": (BY_RANK, "torch.save(state, f'{dist.get_rank()}.pt')", "upheld"),
+    "on one rank": (BY_RANK, "if dist.get_rank() == 0:\n    torch.save(state, 'last.pt')", "upheld"),
+    "who comes is not known": (BY_RANK, SOME, "unknown"),
+    "one seed": ("7", "torch.save(state, 'last.pt')", "unknown"),
+}
+
+
+@pytest.mark.parametrize("name", OWN_FILES)
+def test_one_file_for_what_each_rank_has_for_itself(name: str) -> None:
+    seed, save, verdict = OWN_FILES[name]
+    body = f"{OWN.replace('SEED', seed)}{SHARDED}{save}\n"
+    assert analyse(main(body, "import shutil\n")).verdicts("FSDP714") == {verdict}
+
+
 # -- FSDP317: a mark on a parameter that the module holds itself
 MARKED = """
 class Marked(nn.Module):

@@ -15,8 +15,10 @@ from ...libraries.torch.checkpoints.gathering import WholeOf, replaced
 from ...libraries.torch.ranks.rank import alone
 from ..launch.collectives import excluded_ranks
 from ..ranks.alike import same_on_all_ranks
+from ..ranks.own_choices import own_choice
 from ..ranks.rank_paths import split_by_rank
 from ..shared.program import AtStep
+from .own_parts import own_of_ranks
 from .payloads import StaticPayload
 
 
@@ -35,9 +37,22 @@ class StaticSharedFile(AtStep[events.Saved]):
                 return unknown(doubt)
             words = "the state" if state.what == "optimizer" else "the state dict"
             return yes(Place(gathered.when, f"{words} of {self._owner(state)}"))
-        if self._by_all() and not self._alike():
-            return unknown("whether all ranks have the same for this file is not known")
         return self._payload.all_parts()
+
+    def of_each_rank(self) -> Answer[Place]:
+        """Unknown where something of it was not followed, or only some ranks may come here."""
+        if not self._by_all():
+            return self.program.excluded("not all ranks write it")
+        if self._alike():
+            return self._payload.all_parts()
+        owned = (own_of_ranks(self.program, self.step, leaf) for _, leaf in self._payload.leaves())
+        if (own := next(filter(None, owned), None)) is None:
+            return unknown("whether all ranks have the same for this file is not known")
+        if not same_on_all_ranks(self.program, self.step.what.path):
+            return unknown("whether each rank writes a file of its own is not known")
+        if excluded_ranks(self.program, self.step).possibly or own_choice(self.program, self.step).possibly:
+            return unknown("whether all ranks come here is not known")
+        return yes(Place(*own))
 
     def _by_all(self) -> bool:
         """May all ranks write it, as far as the way there and the path say?"""

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....vocab.answers import Answer, unknown, yes
-from ....vocab.finding import Moment, Place
+from ....vocab.finding import Place
 from ...domain import events
-from ...domain.events import Step
 from ...domain.path_conditions import PathCondition
 from ...domain.values import Const, DictV, ListV, Loaded, Obj, Rank, StateDict, Text, TupleV, Value
-from ...interpreter.expressions.numbers import is_multiple
-from ...libraries.torch.ranks.data import seeds_of
-from ...libraries.torch.ranks.seeds import GeneratorState, differs
 from ..ranks.alike import same_on_all_ranks
 from ..ranks.rank_paths import split_by_rank
 from ..shared.program import AtStep
+from .own_parts import own_of_ranks
 from .payloads import StaticPayload
 
 _DEPTH = 6
@@ -33,7 +30,7 @@ class StaticSharedKeys(AtStep[events.DcpSaved]):
             parts = parts[:1]  # what Stateful objects return may be under these keys
         for part in parts:
             for path, key, leaf in self._keyed(part, self.step.guard, "", _DEPTH):
-                if split_by_rank(path)[0] is None and (own := self._own(leaf)) is not None:
+                if split_by_rank(path)[0] is None and (own := own_of_ranks(self.program, self.step, leaf)) is not None:
                     return yes(Place(own[0], f"{own[1]} under {key or 'one key'}"))
                 if self._may_differ(leaf):
                     why = f"whether each rank has its own under {key or 'one key'} is not known"
@@ -74,43 +71,3 @@ class StaticSharedKeys(AtStep[events.DcpSaved]):
                         yield from self._keyed(item, deeper, key, depth - 1)
             else:
                 yield path, key, leaf
-
-    def _own(self, value: Value) -> tuple[Moment, str] | None:
-        """Where each rank reads or makes its own, and what it is."""
-        if not isinstance(value, Obj):
-            return None
-        known = value.atom.state(GeneratorState)
-        if known is not None and not value.path:
-            seeded = self._seeded(known)
-            return None if seeded is None else (seeded, f"the state of {known.generator}'s random numbers")
-        by = value.parent.atom if value.parent is not None and value.item[:2] == ("()", "get_state") else None
-        if by is not None and any(differs(self.program.machine, seed) for seed in seeds_of(by)):
-            return self.step.when, "the state of a generator with a seed of each rank's own"
-        if value.atom.per_rank and all(map(is_multiple, value.path)):
-            return self.step.when, "a number that is computed from the rank"
-        return None
-
-    def _seeded(self, state: GeneratorState) -> Moment | None:
-        """Where the ranks' random numbers part: at another seed, or, for want of one, where the state is read."""
-        trace = self.program.trace
-        seeds = [step for step in trace.of(events.Seeded) if state.generator in step.what.generators]
-        if before := [step for step in seeds if step.index < state.at]:
-            return self._seeded_apart(before)
-        unseeded = state.generator != "torch" and not seeds  # torch begins with one seed in all processes
-        seen = not self.program.partial and not self.program.machine.libraries.opaque
-        return state.read if unseeded and seen else None
-
-    def _seeded_apart(self, seeds: list[Step[events.Seeded]]) -> Moment | None:
-        """Where the last seed is that differs by ranks, on the paths that no other seed behind it takes: those of a
-        resumed job are, where a checkpoint brings back what it has.
-        """
-        left: PathCondition | None = self.step.guard
-        found: Moment | None = None
-        for step in reversed(seeds):
-            if left is None:
-                break
-            if not left.compatible(step.guard):
-                continue
-            found = found or (step.when if step.what.differs else None)
-            left = left.add(step.guard.formula, False)
-        return found if left is None else None

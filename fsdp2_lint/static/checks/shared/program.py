@@ -197,6 +197,8 @@ class Program(Objects):
 
     def alike(self, step: AnyStep) -> list[AnyStep]:
         """The other calls that have the same name: a rank that does not make this one may make one of them."""
+        if not isinstance(step.what, (events.Collective, events.Called, events.Backward)):
+            return []  # nobody waits for what is no meeting
         return [other for other in self._by_name.get(call_name(step), ()) if other is not step]
 
     @cached_property
