@@ -215,8 +215,6 @@ class Containers(Names[L]):
         values = [(path, in_any_order(value)) for _, path, value in held.entries]
         if not values:
             return default if default and not held.open_why else unknown("an item of a dict", kind="opaque")
-        if isinstance(key, Obj) and key.item == EACH and not held.open_why:
-            return choose(values[:1])
         if (
             len(values) == 1
             and default is None
