@@ -91,8 +91,8 @@ class Model(Labelled, Protocol):
     def added_late(self) -> Many[tuple[Moment, str, Moment]]:
         """What was attached after sharding: (when, name, the call that had sharded the owner)."""
 
-    def hooks_bypassed(self, method: str) -> Answer[object]:
-        """Would this method, called directly, run without FSDP2's hooks?"""
+    def hooks_bypassed(self, method: str) -> Answer[Place | None]:
+        """Would this method, called directly, run without FSDP2's hooks? yes: where it was registered too early."""
 
     def wrapped(self) -> Answer[object]:
         """Do FSDP1's own class methods see an FSDP1 model here?"""

@@ -20,11 +20,13 @@ class UnregisteredMethod(Rule):
         if not sharded:
             return
         yield APPLIES
-        if event.model.hooks_bypassed(event.method):
+        if bypassed := event.model.hooks_bypassed(event.method):
+            early = bypassed.what
             yield self.found(
                 event.when,
                 f"{event.model.label}.{event.method}() uses sharded parameters, and nothing gathers them",
                 "this method is not registered with FSDP2",
                 (sharded.what, "the module is sharded here"),
+                *([(early.when, early.words)] if early else []),
                 cause=(sharded.what, event.method),
             )

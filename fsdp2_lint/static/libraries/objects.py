@@ -192,7 +192,8 @@ class Objects(Escapes):
         patched = self.machine.store.get((obj, name)) is not None
         if not self.any_sharded or patched and (name != "forward" or obj in self.inside):
             return False
-        if any(step.what.method == name and step.subject is obj for step in self.machine.trace.of(events.Registered)):
+        registered = (step for step in self.machine.trace.of(events.Registered) if step.subject is obj)
+        if any(step.what.method == name and not step.what.in_vain for step in registered):
             self.machine.emit(
                 events.Called(method=name, hooked=True, **uses.circumstances(self.machine)), call.node, obj
             )

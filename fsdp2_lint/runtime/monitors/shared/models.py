@@ -161,8 +161,8 @@ class RuntimeModel:
                 found.append(((attached.when, name, attached.sharding.when), own))
         return found
 
-    def hooks_bypassed(self, method: str) -> Answer[object]:
-        return yes(True) if self.bypassed else looked("the hooks ran")
+    def hooks_bypassed(self, method: str) -> Answer[Place | None]:
+        return yes(None) if self.bypassed else looked("the hooks ran")
 
     def wrapped(self) -> Answer[object]:
         return looked("it is no wrapper")

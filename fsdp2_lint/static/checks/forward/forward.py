@@ -8,14 +8,14 @@ from typing import Literal
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.declared import record
-from ....vocab.finding import Moment
+from ....vocab.finding import Moment, Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.relations import Relation, covers
 from ...domain.sides import merged
 from ...domain.values import Const, Obj
 from ..sharding.units import StaticUnit
-from ..shared.models import StaticModel
+from ..shared.models import TOO_EARLY, StaticModel
 from ..shared.program import OfStep, Program
 
 AROUND = frozenset({Relation.SAME, Relation.CONTAINS})
@@ -193,13 +193,16 @@ class PastHooks(StaticModel):
 
     group: Group | None = None
 
-    def hooks_bypassed(self, method: str) -> Answer[object]:
+    def hooks_bypassed(self, method: str) -> Answer[Place | None]:
         assert self.group is not None and self.step is not None
+        vain: Place | None = None
         for registered in self.program.trace.of(events.Registered):
             about = self.program.relation(registered.subject, self.obj)
             if about is not Relation.NONE and registered.what.method in (method, None):
-                return self.program.excluded(f"it is registered at {registered.when.at}")
+                if not registered.what.in_vain:
+                    return self.program.excluded(f"it is registered at {registered.when.at}")
+                vain = Place(registered.when, TOO_EARLY)
         held = gathered(self.group, self.step)
         if not held.possibly:
-            return yes(self.group.sharding.when)
+            return yes(vain)
         return unknown(held.why) if not held.surely else self.program.excluded("its parameters are gathered here")

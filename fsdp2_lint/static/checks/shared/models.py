@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.declared import record
-from ....vocab.finding import Moment
+from ....vocab.finding import Moment, Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.formulas import Formula, atoms
@@ -27,6 +27,8 @@ from .structure import (
     stands_alone,
     wrapped_by,
 )
+
+TOO_EARLY = "it is registered here, before the module is sharded, where that does nothing"
 
 
 @record
@@ -260,22 +262,25 @@ class StaticModel(Subject):
             return many((), unknown(why))
         return many(found, self.program.nothing(self.obj, events.Attached, parts=True))
 
-    def hooks_bypassed(self, method: str) -> Answer[object]:
+    def hooks_bypassed(self, method: str) -> Answer[Place | None]:
         """Does a call of this method run none of its hooks? Unknown where it may be registered or gathered by hand."""
         assert self.step is not None
         trace = self.program.trace
         what = self.step.what
         if isinstance(what, events.Use) and self.obj in what.inside:  # its own forward runs already, behind its hooks
             return self.program.excluded("it runs inside its own forward, behind its hooks")
+        vain: Place | None = None
         for registered in trace.of(events.Registered):
             if registered.what.method in (method, None) and self.program.touches(registered.subject, self.obj):
-                return self.program.excluded(f"{method} is registered at {registered.when.at}")
+                if not registered.what.in_vain:
+                    return self.program.excluded(f"{method} is registered at {registered.when.at}")
+                vain = Place(registered.when, TOO_EARLY)
         for gathered in trace.of(events.Unshard, before=self.step):
             relation = self.program.relation(gathered.subject, self.obj)
             if relation is Relation.MAY or relation is not Relation.NONE and self.step.guard.implies(gathered.guard):
                 return self.program.excluded(f"it is gathered at {gathered.when.at}")
         why = self.program.managed(self.obj)
-        return unknown(why) if why else yes(self.step.when)
+        return unknown(why) if why else yes(vain)
 
     def wrapped(self) -> Answer[object]:
         """Is an FSDP1 wrapper somewhere around or inside it, or did the program ask whether there is one?"""

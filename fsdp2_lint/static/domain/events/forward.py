@@ -57,6 +57,7 @@ class Registered(Event):
     """``register_fsdp_forward_method`` is called."""
 
     method: object  # the name that is given. None: not known
+    in_vain: bool  # the module is not sharded by then, so that nothing happens
 
 
 class Unshard(Counted):

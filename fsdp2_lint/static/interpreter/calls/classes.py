@@ -250,10 +250,18 @@ class Classes(Bases[L]):
             return own
         if isinstance(leaf, Const) and (own := flags.of_member(leaf, name)) is not None:
             return own
+        if isinstance(leaf, (Func, Bound)) and (given := self.given_to_function(leaf, name)) is not None:
+            return given
         if isinstance(leaf, (ListV, DictV, TupleV, Const)):
             return BoundExt(leaf, name)
         self.libraries.parameter_asked(leaf, name, node)
         return self.libraries.value_attr(leaf, name)
+
+    def given_to_function(self, leaf: Func | Bound, name: str) -> Value | None:
+        """An attribute that was set on a function, as decorators do; None where none of this name was."""
+        function = leaf.func if isinstance(leaf, Bound) else leaf
+        given: Value | None = self.store.get((function, name)) if name in self.patched else None
+        return given
 
     def looked_up_by_class(self, obj: Obj, name: str, node: nodes.NodeNG) -> Value | None:
         """What ``__getattr__`` of a class of the project returns, where that is followed: a wrapper hands on."""

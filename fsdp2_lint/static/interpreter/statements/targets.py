@@ -19,6 +19,7 @@ from ...domain.values import (
     Const,
     DictV,
     Ext,
+    Func,
     ListV,
     ModRef,
     Obj,
@@ -104,7 +105,7 @@ class Targets(Havoc[L]):
         if isinstance(leaf, ModRef):
             new = value if path is TRUE else choose([(path, value), *self.rest(path, self.member(leaf.module, name))])
             self.store.put((leaf.module, name), self.begun(f".{name}", new))
-        elif isinstance(leaf, ClassV):
+        elif isinstance(leaf, (ClassV, Func)):
             self.patched.add(name)
             self.store.put((leaf, name), value)
         elif isinstance(leaf, Ext):

@@ -1,11 +1,14 @@
-"""Built-ins that reach names behind the program's text: ``exec``, ``eval``, ``globals``, ``locals``, ``vars``."""
+"""Built-ins that reach names behind the text: ``exec``, ``eval``, ``globals``, ``locals``, ``vars``, ``dir``."""
 
 from __future__ import annotations
 
 import ast
 
-from ...domain.values import NONE, AbstractObject, Const, ListV, ModRef, Obj, Value, unknown
+from astroid import nodes
+
+from ...domain.values import NONE, AbstractObject, ClassV, Const, Ext, ListV, ModRef, Obj, Value, unknown
 from ...interpreter.call import Call
+from ...interpreter.syntax import class_body
 from ..interface import Machine
 from ..tables import external
 
@@ -74,6 +77,27 @@ def attributes(machine: Machine, call: Call) -> Value:
     if not call.args:
         return local_names(machine, call)
     return machine.over(call.args[0], lambda leaf: machine.get_attr(leaf, "__dict__", call.node))
+
+
+@external("builtins.dir")
+def names(machine: Machine, call: Call) -> Value:
+    """The names of what a class of the project and its bases have, and of what an object of it was given."""
+    return machine.over(call.arg(0) or NONE, lambda leaf: _names_of(machine, leaf))
+
+
+def _names_of(machine: Machine, leaf: Value) -> Value:
+    cls = machine.class_of(leaf) if isinstance(leaf, Obj) else leaf
+    if not isinstance(cls, ClassV):
+        return unknown("dir()", kind="opaque")
+    own = machine.store.fields.get(leaf, ()) if isinstance(leaf, Obj) else ()
+    found = {name for name in own if name.isidentifier()}
+    for base in machine.mro(cls):
+        if isinstance(base, ClassV):
+            made = class_body(base.node).items()
+            found |= {name for name, node in made if not isinstance(node, nodes.AnnAssign) or node.value is not None}
+    whole = all(isinstance(base, ClassV) or base == Ext("builtins.object") for base in machine.mro(cls))
+    more = "" if whole else "attributes of a base that was not seen"
+    return machine.new_list([Const(name) for name in sorted(found)], exact=whole, open_why=more)
 
 
 @external("functools.reduce")

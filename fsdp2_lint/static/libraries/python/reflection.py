@@ -66,6 +66,8 @@ def get_attribute(machine: Machine, call: Call) -> Value:
             and machine.libraries.surely_lacks(leaf, name.value)
         ):
             return default
+        if default is not None and isinstance(leaf, (Func, Bound)) and not may_have(machine, leaf, name.value):
+            return default
         if default is not None and isinstance(leaf, (StateTensor, ParamV)) and name.value in OF_DTENSOR:
             return perhaps_dtensor(leaf, name.value, default)
         if name.value in fsdp1_methods.OF_FSDP1 and machine.find_attr(leaf, name.value) is None:
@@ -73,6 +75,12 @@ def get_attribute(machine: Machine, call: Call) -> Value:
         return machine.get_attr(leaf, name.value, call.node)
 
     return machine.over(call.args[0], one)
+
+
+def may_have(machine: Machine, function: Func | Bound, name: str) -> bool:
+    """May a function have this attribute: was it given it, or does something around it that was not followed?"""
+    inner = function.func if isinstance(function, Bound) else function
+    return bool(inner.around) or hasattr(may_have, name) or machine.given_to_function(function, name) is not None
 
 
 OF_DTENSOR = frozenset({"full_tensor", "to_local", "placements", "device_mesh", "redistribute"})

@@ -92,7 +92,9 @@ def keyword_sites(machine: Machine, call: Call) -> dict[str, nodes.NodeNG]:
 def register_forward(machine: Machine, call: Call) -> Value:
     name = call.arg(1, "method_name")
     for leaf in machine.objects(call.arg(0, "module")):
-        machine.emit(events.Registered(method=name.value if isinstance(name, Const) else None), call.node, leaf)
+        in_vain = machine.libraries.is_sharded_formula(leaf) is False
+        known = name.value if isinstance(name, Const) else None
+        machine.emit(events.Registered(method=known, in_vain=in_vain), call.node, leaf)
     return NONE
 
 
