@@ -91,6 +91,7 @@ class Machine(Semantics, Generic[L]):
         self.context = 0
         self.loops = 0  # how deep in loops, over all active calls
         self.rounds: list[Rounds] = []  # of loops that run, outermost first
+        self.filled_under: dict[Value, tuple[Value, ...]] = {}  # by a view of a dict: the keys that are not known
         self.unordered: dict[
             Value, tuple[Value, ...]
         ] = {}  # sets and what is made of them, and what holds what they hold

@@ -42,7 +42,7 @@ def test_before_the_module_is_sharded_it_does_nothing(name: str) -> None:
     analysis = analyse(script(BEGIN + REGISTRATIONS[name] + ROOT + END, NET))
     assert analysis.codes == ["FSDP402"]
     (finding,) = analysis.result.findings
-    assert any("before the module is sharded" in each.label for each in finding.related)
+    assert any("before the module is sharded" in each.message for each in finding.related)
 
 
 @pytest.mark.parametrize("name", REGISTRATIONS)

@@ -221,3 +221,87 @@ optimizer.step()
 
 def test_replicas_are_forgotten_where_only_their_name_is_read() -> None:
     assert "FSDP308" in analyse(script(FORGOTTEN)).codes
+
+
+# -- FSDP806: a dict that each rank fills in the order of what it meets
+FILLED = """
+from collections import defaultdict
+import theirs
+dist.init_process_group("gloo")
+totals = defaultdict(lambda: torch.zeros(1))
+for batch in theirs.batches():
+    {fill}
+{then}
+"""
+REDUCED = "for each in totals.values():\n    dist.all_reduce(each)"
+FILLS = {
+    "by what a batch is": ("totals[f'length {int(batch.max())}'] += 1", REDUCED, "unknown"),
+    "by what unseen code says": ("totals[theirs.kind(batch)] += 1", REDUCED, "unknown"),
+    "under names": ("totals['loss'] += 1\n    totals['norm'] += 1", REDUCED, "upheld"),
+    "and sorted": (
+        "totals[theirs.kind(batch)] += 1",
+        "for name in sorted(totals):\n    dist.all_reduce(totals[name])",
+        "upheld",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FILLS)
+def test_in_which_order_a_dict_was_filled(name: str) -> None:
+    fill, then, verdict = FILLS[name]
+    found = analyse(main(SHARDED + FILLED.format(fill=fill, then=then))).verdicts("FSDP806")
+    assert ("unknown" in found) is (verdict == "unknown")
+
+
+# -- FSDP204: parameters that a module may not have
+ROTARY = """
+class Rotary(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("cos", torch.empty(8), persistent=False)
+
+    def rebuild(self):
+        self.cos.copy_(torch.arange(8.0).cos())
+
+    def forward(self, x):
+        return x * self.cos
+
+
+class Turned(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = nn.Linear(8, 8)
+        self.turn = Rotary()
+
+    def forward(self, x):
+        return self.turn(self.up(x))
+
+
+@torch.no_grad()
+def initialise(model):
+    for module in model.modules():
+        SKIP
+        if isinstance(module, nn.Linear):
+            module.reset_parameters()
+        if isinstance(module, Rotary):
+            module.rebuild()
+"""
+TURNED = """
+dist.init_process_group("gloo")
+with torch.device("meta"):
+    model = Turned()
+fully_shard(model)
+model.to_empty(device="cpu")
+initialise(model)
+optimizer = torch.optim.AdamW(model.parameters())
+model(torch.ones(8)).sum().backward()
+optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("skip", "upheld"), [
+    ("pass", True),
+    ("if next(module.parameters(recurse=False), None) is None:\n            continue", False),
+])  # fmt: skip
+def test_a_module_without_parameters_is_passed_over(skip: str, upheld: bool) -> None:
+    assert (analyse(script(TURNED, ROTARY.replace("SKIP", skip))).verdicts("FSDP204") == {"upheld"}) is upheld

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...domain.formulas import Interned, atoms
-from ...domain.values import NONE, SOME, Cond, Ext, Obj, Text, Value, is_call
+from ...domain.values import NONE, SOME, Cond, Ext, Obj, Text, Value, is_call, is_each
 from ...interpreter.expressions.numbers import is_multiple
 from ...interpreter.expressions.own_values import KIND, own_of
 from ...libraries.computed import Computation
@@ -46,8 +46,9 @@ class _Alike:
             return not machine.about_rank(leaf.formula) and self._asked(atoms(leaf.formula))
         if not isinstance(leaf, Obj) or own_of(machine, leaf) is not None:
             return False
-        if self._settings and leaf.atom.kind == "opaque" and leaf.parent is not None:
-            return True
+        if leaf.atom.kind == "opaque":
+            read = leaf.parent is not None and not any(is_each(item) or item == SOME for item in leaf.path)
+            return self._settings and read
         at = leaf
         while at.parent is not None and self._is_calculated(at.item):
             at = at.parent

@@ -8,9 +8,10 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import Step
-from ...domain.values import Loaded
+from ...domain.values import Loaded, Obj, Value
 from ...frontend.names import names_in
 from ..shared.program import AtStep
+from .alike import is_asked_of_kind, same_on_all_ranks
 from .carrying import Carried, parts_of
 
 _NO_DATA = frozenset({"barrier()", "monitored_barrier()"})  # which round meets which makes no difference
@@ -26,7 +27,7 @@ class StaticRounds(AtStep[events.Collective]):
         """Do the ranks come to different rounds? Unknown where each reads what it goes through from its own file."""
         doubt = ""
         for uneven in self.program.trace.of(events.Uneven):
-            if not self._inside(uneven):
+            if not self._inside(uneven) or uneven.what.keys and all(map(self._is_common, uneven.what.keys)):
                 continue
             if uneven.what.why:
                 doubt = uneven.what.why
@@ -47,6 +48,12 @@ class StaticRounds(AtStep[events.Collective]):
         return (
             name in _ONE_BY_ONE or name not in _NO_DATA and any(map(self._inside, self.program.trace.of(events.Uneven)))
         )
+
+    def _is_common(self, key: Value) -> bool:
+        """Is a key of a dict the same on all ranks, as the names of parameters are, and keys of a batch?"""
+        leaves = [leaf for _, leaf in self.program.machine.alternatives(key)]
+        named = (isinstance(leaf, Obj) and is_asked_of_kind(leaf) for leaf in leaves)
+        return all(named) or same_on_all_ranks(self.program, key, settings=True)
 
     def _inside(self, uneven: Step[events.Uneven]) -> bool:
         """Does the collective lie in this run of that loop, and not in what makes the things that it goes through?"""

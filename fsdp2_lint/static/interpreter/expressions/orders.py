@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from ...domain.store import ALL_KEYS, KNOWN_KEYS
 from ...domain.values import DictV, ListV, Obj, Value
 from ..machine import AnyMachine
 
@@ -23,6 +24,21 @@ def made_of(machine: AnyMachine, made: V, *sources: Value) -> V:
     if leaves:
         machine.unordered[made] = tuple(part for leaf in leaves for part in machine.unordered[leaf])
     return made
+
+
+def view(machine: AnyMachine, made: ListV, of: DictV) -> ListV:
+    """What a dict holds, in the order in which it was filled."""
+    if keys := unknown_keys(machine, of):
+        machine.filled_under[made] = keys
+    return made_of(machine, made, of)
+
+
+def unknown_keys(machine: AnyMachine, leaf: Value) -> tuple[Value, ...]:
+    """Under which keys, that were not written out, a dict was filled, or the one of which this is a view."""
+    if not isinstance(leaf, DictV):
+        return machine.filled_under.get(leaf, ())
+    keys = (key for key, _, _ in machine.entries(leaf).entries)
+    return tuple(dict.fromkeys(key for key in keys if key != ALL_KEYS and not isinstance(key, KNOWN_KEYS)))
 
 
 def has_none(machine: AnyMachine, value: Value) -> bool:

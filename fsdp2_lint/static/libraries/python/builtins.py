@@ -217,6 +217,8 @@ def pick(machine: Machine, call: Call) -> Value:
     """One value out of several: that itself where it can be told, else a number that was made of all of them."""
     if call.name == "builtins.next" and call.args:
         held = machine.iterated(call.args[0], call.node)
+        if len(call.args) > 1 and isinstance(call.args[0], Params):
+            return first(machine, perhaps_none(held, call.args[0]), call.args[1])
         if held.items and len(held.items) <= BUDGET.options and not (held.open_why and len(held.items) > 1):
             return first(machine, held, call.arg(1, "default"))
     common = dtensors.same(machine, call.args[0]) if len(call.args) == 1 else None
@@ -242,6 +244,12 @@ def _flags(machine: Machine, value: Value) -> Value | None:
     if not whole or not given or not all(domains.is_flag(machine, item) for item in given):
         return None
     return domains.counted([machine.truth(item) for item in given])
+
+
+def perhaps_none(held: Items, parameters: Params) -> Items:
+    """A module may have no parameters, or none of its own: who gives a default asks for that."""
+    some = TRUE.add(("truth", ("has parameters", parameters.model, parameters.part))) or TRUE
+    return Items(tuple((path.join(some) or path, item) for path, item in held.items), held.exact, held.open_why)
 
 
 def first(machine: Machine, held: Items, default: Value | None) -> Value:

@@ -173,13 +173,13 @@ def dict_method(machine: Machine, leaf: DictV, name: str, call: Call) -> Value:
     held = machine.entries(leaf)
     if name == "items":
         rows = ((path, TupleV((key, value))) for key, path, value in held.entries)
-        return orders.made_of(machine, machine.listed(Items(tuple(rows), False, held.open_why)), leaf)
+        return orders.view(machine, machine.listed(Items(tuple(rows), False, held.open_why)), leaf)
     if name == "values":
         items = Items(tuple((path, value) for _, path, value in held.entries), False, held.open_why)
-        return orders.made_of(machine, machine.listed(items), leaf)
+        return orders.view(machine, machine.listed(items), leaf)
     if name == "keys":
         items = Items(tuple((path, key) for key, path, _ in held.entries), False, held.open_why)
-        return orders.made_of(machine, machine.listed(items), leaf)
+        return orders.view(machine, machine.listed(items), leaf)
     if name in ("get", "pop") and call.args:
         default = call.args[1] if len(call.args) > 1 else NONE
         found = machine.dict_item(leaf, call.args[0], default)

@@ -38,6 +38,9 @@ def without_order(machine: Machine, leaf: Value, node: nodes.NodeNG) -> None:
             machine.emit(events.Uneven(loop=_loop(node), how=how), node)
         elif None in hashed:
             machine.emit(events.Uneven(loop=_loop(node), why="what the set of this loop holds is not known"), node)
+    elif keys := orders.unknown_keys(machine, leaf):
+        why = "whether all ranks have filled the dict of this loop in the same order is not known"
+        machine.emit(events.Uneven(loop=_loop(node), why=why, keys=keys), node)
 
 
 def by_number(machine: Machine, leaf: Value, node: nodes.NodeNG) -> None:
