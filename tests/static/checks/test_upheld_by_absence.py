@@ -305,3 +305,36 @@ optimizer.step()
 ])  # fmt: skip
 def test_a_module_without_parameters_is_passed_over(skip: str, upheld: bool) -> None:
     assert (analyse(script(TURNED, ROTARY.replace("SKIP", skip))).verdicts("FSDP204") == {"upheld"}) is upheld
+
+
+# -- FSDP806: hooks of which some are there on rank 0 alone
+HOOKED = """
+import json
+
+
+class Log:
+    main_only = True
+
+    def after(self):
+        print("step")
+
+
+class Mean:
+    main_only = False
+
+    def after(self):
+        dist.all_reduce(torch.zeros(1))
+
+
+KINDS = {"log": Log, "mean": Mean}
+made = [KINDS[name]() for name in json.load(open("hooks.json"))]
+hooks = [each for each in made if dist.get_rank() == 0 or not each.main_only]
+for hook in hooks:
+    hook.after()
+"""
+
+
+def test_what_an_element_of_all_ranks_does_is_done_by_all() -> None:
+    assert "FSDP806" not in analyse(main(SHARDED + HOOKED)).codes
+    meeting = HOOKED.replace("main_only = False", "main_only = True")
+    assert {"FSDP801", "FSDP806"} & set(analyse(main(SHARDED + meeting)).codes)

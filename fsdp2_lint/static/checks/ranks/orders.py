@@ -10,6 +10,7 @@ from ...domain import events
 from ...domain.events import Step
 from ...domain.values import Loaded, Obj, Value
 from ...frontend.names import names_in
+from ..launch.collectives import excluded_ranks
 from ..shared.program import AtStep
 from .alike import is_asked_of_kind, same_on_all_ranks
 from .carrying import Carried, parts_of
@@ -29,6 +30,8 @@ class StaticRounds(AtStep[events.Collective]):
         for uneven in self.program.trace.of(events.Uneven):
             if not self._inside(uneven) or uneven.what.keys and all(map(self._is_common, uneven.what.keys)):
                 continue
+            if uneven.what.in_part and not excluded_ranks(self.program, self.step).possibly:
+                continue  # this is done for an element that all ranks have
             if uneven.what.why:
                 doubt = uneven.what.why
             elif not self.step.what.sure:

@@ -28,6 +28,7 @@ class Uneven(Counted):
     loop: nodes.NodeNG  # the statement, or the comprehension
     how: str = ""
     why: str = ""  # where that is so only perhaps
+    in_part: bool = False  # it is that some elements are there on some ranks only
     keys: tuple[Value, ...] = ()  # of a dict, under which it was filled: perhaps in another order
 
 

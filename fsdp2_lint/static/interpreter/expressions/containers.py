@@ -17,15 +17,18 @@ from ...domain.values import (
     PICK,
     SLICE,
     SOME,
+    Bound,
     ClassV,
     Const,
     DictV,
     Ext,
+    Func,
     GuardedUnion,
     ListV,
     Loaded,
     ModRef,
     Obj,
+    Partial,
     Rank,
     StateDict,
     Text,
@@ -215,6 +218,8 @@ class Containers(Names[L]):
         values = [(path, in_any_order(value)) for _, path, value in held.entries]
         if not values:
             return default if default and not held.open_why else unknown("an item of a dict", kind="opaque")
+        if isinstance(key, Obj) and key.item == EACH and not held.open_why and not all(map(_is_code, values)):
+            return choose(values[:1])  # one stands for all, as the key does; but each function is one of its own
         if (
             len(values) == 1
             and default is None
@@ -290,3 +295,7 @@ class Containers(Names[L]):
         elif table and rest.literals:  # any other key raises
             self.guard = self.checked_path(self.guard, self.guard.add(rest.formula, False))
         return choose(found)
+
+
+def _is_code(entry: tuple[PathCondition, Value]) -> bool:
+    return isinstance(entry[1], (ClassV, Func, Bound, Partial, Ext))

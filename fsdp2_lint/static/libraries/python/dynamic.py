@@ -6,6 +6,7 @@ import ast
 
 from astroid import nodes
 
+from ...budget import BUDGET
 from ...domain.values import NONE, AbstractObject, ClassV, Const, Ext, ListV, ModRef, Obj, Value, unknown
 from ...interpreter.call import Call
 from ...interpreter.syntax import class_body
@@ -95,6 +96,8 @@ def _names_of(machine: Machine, leaf: Value) -> Value:
         if isinstance(base, ClassV):
             made = class_body(base.node).items()
             found |= {name for name, node in made if not isinstance(node, nodes.AnnAssign) or node.value is not None}
+    if len(found) > BUDGET.dir_names:
+        return unknown("dir()", kind="opaque")
     whole = all(isinstance(base, ClassV) or base == Ext("builtins.object") for base in machine.mro(cls))
     more = "" if whole else "attributes of a base that was not seen"
     return machine.new_list([Const(name) for name in sorted(found)], exact=whole, open_why=more)

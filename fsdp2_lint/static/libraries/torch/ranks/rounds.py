@@ -23,7 +23,8 @@ def some_ranks_only(machine: Machine, found: list[tuple[PathCondition, Value]], 
     """Some elements may be there on some ranks only, with nothing in their place on the others."""
     ranked = [guard for guard, _ in found if any(mentions_rank(formula) for formula, _ in guard.literals)]
     if any(all(guard.compatible(other) for other, _ in found) for guard in ranked):
-        machine.emit(events.Uneven(loop=_loop(node), how="only some ranks have what this loop goes through"), node)
+        how = "only some ranks have what this loop goes through"
+        machine.emit(events.Uneven(loop=_loop(node), how=how, in_part=True), node)
 
 
 def without_order(machine: Machine, leaf: Value, node: nodes.NodeNG) -> None:
