@@ -6,10 +6,10 @@ from astroid import nodes
 
 from ....vocab.declared import record
 from ...budget import BUDGET
-from ...domain.values import AbstractObject, ClassV, Const, DictV, Ext, Func, ListV, Obj, TupleV, Value, unknown
+from ...domain.values import AbstractObject, ClassV, Const, DictV, Ext, Func, ListV, Obj, Text, TupleV, Value, unknown
 from ...frontend.origins import full_name
 from ...interpreter.call import Call
-from ...interpreter.syntax import class_body, is_field
+from ...interpreter.syntax import class_body, is_dataclass, is_field
 from ..interface import Machine
 from ..tables import external
 from . import commands
@@ -118,6 +118,24 @@ def as_dict(machine: Machine, call: Call) -> Value:
         return made
 
     return machine.over(call.args[0], one) if call.args else unknown("asdict()")
+
+
+@external("dataclasses.is_dataclass")
+def is_record(machine: Machine, call: Call) -> Value:
+    """Decided for classes of the project, for their objects, and for what is no object of any such class."""
+
+    def one(leaf: Value) -> Value:
+        if isinstance(leaf, (Const, Text, ListV, DictV, TupleV)):
+            return Const(False)
+        cls = machine.class_of(leaf) if isinstance(leaf, Obj) else leaf
+        bases = machine.mro(cls) if isinstance(cls, ClassV) else []
+        made = [base for base in bases if isinstance(base, ClassV)]
+        if any(is_dataclass(base.node) for base in made):
+            return Const(True)
+        plain = all(base in made and base.node.decorators is None or base == Ext("builtins.object") for base in bases)
+        return Const(False) if made and plain else machine.libraries.call_other(call.name, call)
+
+    return machine.over(call.args[0], one) if call.args else unknown("is_dataclass()")
 
 
 @external("dataclasses.fields")
