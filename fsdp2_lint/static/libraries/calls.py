@@ -96,6 +96,7 @@ class Calls(Objects):
         blank.made_by_library(self.machine, atom.root, qname, call.node)
         if package == "torch":
             sizes.note_tensor(self.machine, atom, qname, call)
+        if package in ("torch", "math"):
             computed(self.machine, atom.root, qname, call.all)
         own_sources.made_by_call(self.machine, atom.root, qname, call)
         dtypes.loaded_in(self.machine, atom, qname, call)

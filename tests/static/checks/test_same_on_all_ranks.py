@@ -155,3 +155,46 @@ SEEDS = {
 def test_replicas_start_alike_where_their_seed_is_the_same(name: str) -> None:
     seed, verdict = SEEDS[name]
     assert analyse(script(SEEDED.replace("SEED", seed))).verdicts("FSDP203") == ({verdict} if verdict else set())
+
+
+SCHEDULED = """
+import math
+from torch.optim.lr_scheduler import LambdaLR
+import theirs
+dist.init_process_group("nccl")
+settings = Settings()
+model = Net()
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+optimizer = torch.optim.AdamW(model.parameters())
+last = LAST
+
+
+def factor(step):
+    if step < settings.run.every:
+        return (step + 1) / settings.run.every
+    return 0.5 * (1 + math.cos(math.pi * min(1.0, step / last)))
+
+
+scheduler = LambdaLR(optimizer, factor)
+for step in range(100):
+    model(torch.ones(2, dtype=torch.long)).sum().backward()
+    optimizer.step()
+    scheduler.step()
+    optimizer.zero_grad()
+"""
+LENGTHS = {
+    "a number": ("1000", True),
+    "a setting": ("settings.run.last", True),
+    "a product of such": ("settings.run.last * settings.run.every", True),
+    "of unseen code": ("len(theirs.shard(dist.get_rank()))", False),
+    "the rank's part": ("len(range(1000)[dist.get_rank()::dist.get_world_size()])", False),
+}
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_a_factor_of_the_learning_rate_is_the_same_by_what_it_closes_over(name: str) -> None:
+    last, upheld = LENGTHS[name]
+    verdicts = analyse(script(SCHEDULED.replace("LAST", last), SETTINGS)).verdicts("FSDP617")
+    assert (verdicts == {"upheld"}) is upheld

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...domain.formulas import Interned, atoms
-from ...domain.values import NONE, SOME, Cond, Ext, Obj, Text, Value, is_call, is_each
+from ...domain.values import NONE, SOME, Cond, Ext, Obj, Text, TupleV, Value, is_call, is_each
 from ...interpreter.expressions.numbers import is_multiple
 from ...interpreter.expressions.own_values import KIND, own_of
 from ...libraries.computed import Computation
@@ -40,6 +40,8 @@ class _Alike:
             return True
         if isinstance(leaf, Text) and leaf.of and not leaf.per_rank:
             return all(map(self.all, machine.text_parts[leaf.of - 1][1]))
+        if isinstance(leaf, TupleV):
+            return all(map(self.all, leaf.items))
         if isinstance(leaf, Obj) and (counted := _length_of(leaf)) is not None:
             return _as_many(self._program, counted)
         if isinstance(leaf, Cond):

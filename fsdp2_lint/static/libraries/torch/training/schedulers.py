@@ -7,7 +7,7 @@ from astroid import nodes
 from .....vocab.declared import record
 from .....vocab.optimizers import HYPERPARAMETERS
 from ....domain import events
-from ....domain.values import NONE, Const, Obj, Value
+from ....domain.values import NONE, Bound, Const, Func, Obj, Partial, TupleV, Value, unknown
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import external
@@ -27,6 +27,9 @@ _TOLD = {
 }
 # What is given functions, lists or other schedulers.
 _OTHERS = ("LambdaLR", "MultiplicativeLR", "MultiStepLR", "CyclicLR", "SequentialLR")
+
+_FUNCTIONS = frozenset({"LambdaLR", "MultiplicativeLR"})
+_CALLABLE = (Func, Bound, Partial)
 
 
 @record
@@ -53,7 +56,17 @@ def made(machine: Machine, call: Call) -> Value:
         for owner in machine.objects(optimizer):
             for told, position in _TOLD.get(name, {}).items():
                 _given(machine, call, call.arg(position, told), f"lr ({told} of {name})", owner)
+            if name in _FUNCTIONS:
+                _given(machine, call, _factors(machine, call), f"lr (lr_lambda of {name})", owner)
     return scheduler
+
+
+def _factors(machine: Machine, call: Call) -> Value:
+    """What the functions of a scheduler make of the number of its steps, which is the same on all ranks."""
+    count = unknown("a counter")
+    machine.carried[count] = (Const(0), Const(1))
+    functions = [leaf for leaf in machine.inside(call.arg(1, "lr_lambda") or NONE) if isinstance(leaf, _CALLABLE)]
+    return TupleV(tuple(machine.libraries.called_back(each, Call(call.node, [count])) for each in functions))
 
 
 def stepped(machine: Machine, obj: Obj, call: Call) -> None:
