@@ -13,7 +13,10 @@ class SameFileFromEveryRank(Rule):
     severity = Severity.ERROR
     judged_by = "SR"
     compares = "written-files"
-    help = "write on rank 0 alone, after all have gathered, or put the rank into the path of what each has for itself"
+    help = (
+        "gather on all ranks, and write on rank 0 alone: if dist.get_rank() == 0: torch.save(state, path); "
+        "what each rank has for itself needs the rank in its path"
+    )
 
     def written(self, event: FileWritten) -> Outcomes:
         yield APPLIES
