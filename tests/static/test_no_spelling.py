@@ -120,7 +120,6 @@ ALLOWED = {
     "interpreter/expressions/conditions.py::Conditions.equal": VALUES,
     "interpreter/expressions/conditions.py::Conditions.contained": PATHS,
     "interpreter/expressions/texts.py::Texts.is_setting": UNKNOWN,
-    "checks/ranks/alike.py::_is_said_to_all": UNKNOWN,
     "interpreter/expressions/names.py::Names.star_or_builtin": QNAMES,
     "interpreter/syntax.py::class_body": PYTHON,
     "interpreter/syntax.py::setters": PYTHON,

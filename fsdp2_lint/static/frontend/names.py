@@ -14,6 +14,7 @@ from .module import Module
 
 ENVIRONMENT = frozenset({"environ", "getenv"})
 _FUNCTIONS = (nodes.FunctionDef, nodes.Lambda)
+_IMPORTS = frozenset({"import_module", "__import__"})
 
 
 def names_in(node: nodes.NodeNG) -> frozenset[str]:
@@ -56,9 +57,6 @@ def imported_name(node: nodes.NodeNG, full: str, name: str) -> str:
     return next((f"{full}.{own}" for own, alias in node.names if (alias or own) == name), full)
 
 
-_IMPORTS = frozenset({"import_module", "__import__"})
-
-
 def calls_values(node: nodes.NodeNG) -> bool:
     """Is something called that the code was handed or looked up, such as a class that a configuration names?
 
@@ -74,10 +72,8 @@ def _calls_values(node: nodes.NodeNG) -> bool:
     own = {part.name for part in node.nodes_of_class(nodes.AssignName)}
     for call in node.nodes_of_class(nodes.Call):
         func = call.func
-        if isinstance(func, (nodes.Call, nodes.Subscript)) or _IMPORTS & {
-            getattr(func, "attrname", ""),
-            getattr(func, "name", ""),
-        }:
+        name = getattr(func, "attrname", "") or getattr(func, "name", "")
+        if isinstance(func, (nodes.Call, nodes.Subscript)) or name in _IMPORTS:
             return True
         if isinstance(func, nodes.Name) and func.name in own and not _closed_over(node, call, func.name):
             return True

@@ -133,7 +133,7 @@ class TorchModel(Calls):
         if name == "forward" and self.any_sharded:
             self.entered(obj, name, call)
             return obj.child(("()", name, len(call.args)))
-        if obj in self.optimizers and name in step_hooks.REGISTERS:
+        if name in step_hooks.REGISTERS and obj in self.optimizers:
             return step_hooks.registered(self.machine, obj, name, call)
         if name == "remove" and (handle := atom.state(step_hooks.Handle)) is not None:
             return step_hooks.removed(self.machine, handle)

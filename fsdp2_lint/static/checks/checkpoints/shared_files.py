@@ -41,7 +41,8 @@ class StaticSharedFile(AtStep[events.Saved]):
 
     def of_each_rank(self) -> Answer[Place]:
         """Unknown where something of it was not followed, or only some ranks may come here."""
-        if not self._by_all():
+        left_out = excluded_ranks(self.program, self.step)
+        if left_out.surely or not self._by_several():
             return self.program.excluded("not all ranks write it")
         if self._alike():
             return self._payload.all_parts()
@@ -50,14 +51,14 @@ class StaticSharedFile(AtStep[events.Saved]):
             return unknown("whether all ranks have the same for this file is not known")
         if not same_on_all_ranks(self.program, self.step.what.path):
             return unknown("whether each rank writes a file of its own is not known")
-        if excluded_ranks(self.program, self.step).possibly or own_choice(self.program, self.step).possibly:
+        if left_out.possibly or own_choice(self.program, self.step).possibly:
             return unknown("whether all ranks come here is not known")
         return yes(Place(*own))
 
-    def _by_all(self) -> bool:
-        """May all ranks write it, as far as the way there and the path say?"""
-        guarded = excluded_ranks(self.program, self.step).surely or self.step.what.chosen_by
-        return not (guarded or alone(self.program.machine, self.step.guard) or self._payload.path_per_rank().surely)
+    def _by_several(self) -> bool:
+        """May several ranks write it, as far as the path says, and which of them the caller chose?"""
+        alone_here = alone(self.program.machine, self.step.guard)
+        return not (self.step.what.chosen_by or alone_here or self._payload.path_per_rank().surely)
 
     def _alike(self) -> bool:
         return all(same_on_all_ranks(self.program, leaf) for _, leaf in self._payload.leaves())

@@ -15,7 +15,7 @@ from ...domain.relations import Relation, covers
 from ...domain.sides import merged
 from ...domain.values import Const, Obj
 from ..sharding.units import StaticUnit
-from ..shared.models import TOO_EARLY, StaticModel
+from ..shared.models import StaticModel
 from ..shared.program import OfStep, Program
 
 AROUND = frozenset({Relation.SAME, Relation.CONTAINS})
@@ -195,13 +195,9 @@ class PastHooks(StaticModel):
 
     def hooks_bypassed(self, method: str) -> Answer[Place | None]:
         assert self.group is not None and self.step is not None
-        vain: Place | None = None
-        for registered in self.program.trace.of(events.Registered):
-            about = self.program.relation(registered.subject, self.obj)
-            if about is not Relation.NONE and registered.what.method in (method, None):
-                if not registered.what.in_vain:
-                    return self.program.excluded(f"it is registered at {registered.when.at}")
-                vain = Place(registered.when, TOO_EARLY)
+        registered, vain = self.registered(method)
+        if registered is not None:
+            return self.program.excluded(f"it is registered at {registered.when.at}")
         held = gathered(self.group, self.step)
         if not held.possibly:
             return yes(vain)

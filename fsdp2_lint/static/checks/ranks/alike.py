@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ...domain.formulas import Interned, atoms
 from ...domain.values import NONE, SOME, Cond, Ext, Obj, Text, TupleV, Value, is_call, is_each
 from ...interpreter.expressions.numbers import is_multiple
-from ...interpreter.expressions.own_values import KIND, own_of
+from ...interpreter.expressions.own_values import KIND, RANGE, own_of
 from ...libraries.computed import Computation
 from ...libraries.torch.ranks.data import Loader, Sampler, TensorData
 from ..shared.conditions import objects_in
@@ -36,7 +36,7 @@ class _Alike:
 
     def _one(self, leaf: Value) -> bool:
         machine = self._machine
-        if machine.per_rank(leaf) is False or isinstance(leaf, Obj) and _is_said_to_all(self._program, leaf):
+        if machine.per_rank(leaf) is False or isinstance(leaf, Obj) and machine.is_setting(leaf, launched=True):
             return True
         if isinstance(leaf, Text) and leaf.of and not leaf.per_rank:
             return all(map(self.all, machine.text_parts[leaf.of - 1][1]))
@@ -63,7 +63,7 @@ class _Alike:
                 return True
             self._carried.add(at)
             return all(map(self._at_any_time, machine.carried[at])) and f".{at.item}" not in machine.counted_apart
-        if atom.origin == "range" and at.parent in (None, atom.root):
+        if atom.origin == RANGE and at.parent in (None, atom.root):
             return True
         if atom.counter and at.parent is None:
             return atom.counter not in machine.counted_apart
@@ -95,17 +95,6 @@ def is_asked_of_kind(obj: Obj) -> bool:
     """Is it how a thing is built, or in which mode a module is, rather than what data it holds?"""
     return (
         any(name in KIND for name in (obj.atom.origin, *obj.path)) or obj.item == "training" and bool(obj.atom.module)
-    )
-
-
-def _is_said_to_all(program: Program, obj: Obj) -> bool:
-    """Is it an option of the command line, which all ranks have in common: also one without a default?"""
-    libraries = program.machine.libraries
-    return (
-        obj.parent is not None
-        and libraries.is_option(obj)
-        and "rank" not in str(obj.path)
-        and libraries.has_one_command_line()
     )
 
 

@@ -28,8 +28,6 @@ from .structure import (
     wrapped_by,
 )
 
-TOO_EARLY = "it is registered here, before the module is sharded, where that does nothing"
-
 
 @record
 class StaticModel(Subject):
@@ -262,6 +260,16 @@ class StaticModel(Subject):
             return many((), unknown(why))
         return many(found, self.program.nothing(self.obj, events.Attached, parts=True))
 
+    def registered(self, method: str) -> tuple[Step[events.Registered] | None, Place | None]:
+        """Where a method was registered with FSDP2, and where that came too early, if nowhere else."""
+        vain: Place | None = None
+        for step in self.program.trace.of(events.Registered):
+            if step.what.method in (method, None) and self.program.touches(step.subject, self.obj):
+                if not step.what.in_vain:
+                    return step, None
+                vain = Place(step.when, "it is registered here, before the module is sharded, where that does nothing")
+        return None, vain
+
     def hooks_bypassed(self, method: str) -> Answer[Place | None]:
         """Does a call of this method run none of its hooks? Unknown where it may be registered or gathered by hand."""
         assert self.step is not None
@@ -269,12 +277,9 @@ class StaticModel(Subject):
         what = self.step.what
         if isinstance(what, events.Use) and self.obj in what.inside:  # its own forward runs already, behind its hooks
             return self.program.excluded("it runs inside its own forward, behind its hooks")
-        vain: Place | None = None
-        for registered in trace.of(events.Registered):
-            if registered.what.method in (method, None) and self.program.touches(registered.subject, self.obj):
-                if not registered.what.in_vain:
-                    return self.program.excluded(f"{method} is registered at {registered.when.at}")
-                vain = Place(registered.when, TOO_EARLY)
+        registered, vain = self.registered(method)
+        if registered is not None:
+            return self.program.excluded(f"{method} is registered at {registered.when.at}")
         for gathered in trace.of(events.Unshard, before=self.step):
             relation = self.program.relation(gathered.subject, self.obj)
             if relation is Relation.MAY or relation is not Relation.NONE and self.step.guard.implies(gathered.guard):

@@ -54,13 +54,16 @@ class Texts(Comprehensions[L]):
             return False if value.atom.agreed or self.is_setting(value) else None
         return None
 
-    def is_setting(self, value: Obj) -> bool:
-        """Is it a setting that is the same for all ranks, as a file or the command line of the job says?"""
+    def is_setting(self, value: Obj, *, launched: bool = False) -> bool:
+        """Is it a setting that is the same for all ranks, as a file or the command line of the job says?
+
+        An option without default is said by whoever starts a rank, perhaps to each its own; ``launched``: but not where
+        a launcher tells each its place in another way, since it starts all with one command line.
+        """
         if not value.atom.shared or value.atom.agreed or "rank" in str(value.path):  # what is called so may be the rank
             return False
         if value.parent is None or not self.libraries.is_option(value):
             return True
-        default = self.libraries.default_of(
-            value
-        )  # what has none is said by whoever starts a rank, perhaps to each its own
-        return isinstance(default, Const) and default != NONE
+        default = self.libraries.default_of(value)
+        given = isinstance(default, Const) and default != NONE
+        return given or launched and self.libraries.has_one_command_line()

@@ -99,10 +99,14 @@ class Havoc(Machine[L]):
             self.open_data([obj], why, names)
         else:
             made = unknown(f"a value that {why}")
-            records = [value for value in handed if isinstance(value, Obj) and value.atom.kind == "instance"]
-            made.atom.keeps = tuple(value for value in handed if value not in records)
-            self.any_field_set(obj)
-            self.store.put((obj, SOME), made)
+            made.atom.keeps = tuple(
+                value for value in handed if not (isinstance(value, Obj) and value.atom.kind == "instance")
+            )
+            self.set_some_field(obj, made)
+
+    def set_some_field(self, obj: Obj, value: Value) -> None:
+        self.any_field_set(obj)
+        self.store.put((obj, SOME), value)
 
     def any_field_set(self, obj: Obj) -> None:
         """A field was set of which nobody knows the name: numbers and texts may be others now, and lists of these."""
@@ -119,8 +123,7 @@ class Havoc(Machine[L]):
         for name in list(self.store.fields.get(obj, ())):
             for held in self.inside(self.store.get((obj, name)) or NONE):
                 if isinstance(held, Obj) and self.is_group(held):
-                    self.any_field_set(held)
-                    self.store.put((held, SOME), given)
+                    self.set_some_field(held, given)
 
     def open_up(self, held: ListV | DictV, why: str) -> None:
         contents = self.store.get(held.id)

@@ -77,10 +77,13 @@ def get_attribute(machine: Machine, call: Call) -> Value:
     return machine.over(call.args[0], one)
 
 
+_OF_FUNCTIONS = frozenset(dir(lambda: None))
+
+
 def may_have(machine: Machine, function: Func | Bound, name: str) -> bool:
     """May a function have this attribute: was it given it, or does something around it that was not followed?"""
     inner = function.func if isinstance(function, Bound) else function
-    return bool(inner.around) or hasattr(may_have, name) or machine.given_to_function(function, name) is not None
+    return bool(inner.around) or name in _OF_FUNCTIONS or machine.given_to_function(function, name) is not None
 
 
 OF_DTENSOR = frozenset({"full_tensor", "to_local", "placements", "device_mesh", "redistribute"})
