@@ -86,7 +86,7 @@ def test_codes_exist() -> None:
     assert set(re.findall(r"\bFSDP\d{3}\b", TEXT)) <= known
 
 
-@pytest.mark.quick(4)
+@pytest.mark.quick(len(PAGES))  # each verdict that changes may be in one of them
 @pytest.mark.parametrize("name", PAGES)
 def test_samples_are_real(name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     """`…` on a line of its own stands for lines that are left out. UPDATE_DOCS=1 writes samples without one anew."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import inf
+from typing import Protocol
 
 from astroid import nodes
 from astroid.const import Context
@@ -17,6 +18,12 @@ _FUNCTIONS = (nodes.FunctionDef, nodes.Lambda)
 _IMPORTS = frozenset({"import_module", "__import__"})
 
 
+class Lookup(Protocol):
+    """Which file of the project an import means."""
+
+    def resolve(self, importer: str, name: str, level: int = 0) -> str | None: ...
+
+
 def names_in(node: nodes.NodeNG) -> frozenset[str]:
     """Names and attributes that code mentions."""
     found: frozenset[str] | None = getattr(node, "fsdp2_names", None)
@@ -27,18 +34,25 @@ def names_in(node: nodes.NodeNG) -> frozenset[str]:
     return found
 
 
-def qualified(module: Module, node: nodes.NodeNG) -> Iterator[str]:
+def qualified(files: Lookup, module: Module, node: nodes.NodeNG) -> Iterator[str]:
     """The full names of what code mentions of other packages."""
     for name in names_in(node):
-        yield from (imported_name(at, full, name) for at, full in origins(module, name))
+        yield from _of_others(files, module, name)
     for part in node.nodes_of_class(nodes.Attribute):
         behind, root = [part.attrname], part.expr
         while isinstance(root, nodes.Attribute):
             behind.append(root.attrname)
             root = root.expr
         if isinstance(root, nodes.Name):
-            for at, full in origins(module, root.name):
-                yield ".".join([imported_name(at, full, root.name), *reversed(behind)])
+            for named in _of_others(files, module, root.name):
+                yield ".".join([named, *reversed(behind)])
+
+
+def _of_others(files: Lookup, module: Module, name: str) -> Iterator[str]:
+    for node, full in origins(module, name):
+        named = imported_name(node, full, name)
+        if not any(files.resolve(module.path, each) for each in (full, named)):
+            yield named
 
 
 def origins(module: Module, name: str) -> Iterator[tuple[nodes.NodeNG, str]]:

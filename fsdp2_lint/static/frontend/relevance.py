@@ -16,7 +16,16 @@ from astroid import nodes
 
 from ..budget import BUDGET
 from .module import Module
-from .names import ENVIRONMENT, calls_values, imported_name, names_in, origins, qualified, reads_own_variables
+from .names import (
+    ENVIRONMENT,
+    Lookup,
+    calls_values,
+    imported_name,
+    names_in,
+    origins,
+    qualified,
+    reads_own_variables,
+)
 from .packages import is_harmless
 from .reads import Reads
 from .writes import written_in
@@ -43,13 +52,12 @@ _BUILDING = frozenset({"__init__", "__new__", "__post_init__"})
 NONE, DEVICE, ALL = 0, 1, 2
 
 
-class Files(Protocol):
+class Files(Lookup, Protocol):
     """The project, as far as names lead from one file to another."""
 
     reads: Reads
 
     def module(self, path: str) -> Module | None: ...
-    def resolve(self, importer: str, name: str, level: int = 0) -> str | None: ...
     def reading(self) -> AbstractContextManager[Reads]: ...
 
 
@@ -218,7 +226,7 @@ def _own_level(project: Files, module: Module, node: nodes.NodeNG, *, called: bo
         telling = frozenset()  # an endpoint or a profile, of use to what is called here
     if telling or calls_values(node) or any(_unknown_package(project, module, name) for name in names):
         return ALL
-    if any(map(_is_telling, qualified(module, node))):
+    if any(map(_is_telling, qualified(project, module, node))):
         return ALL
     return DEVICE if names & _DEVICE else NONE
 

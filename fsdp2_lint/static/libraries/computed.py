@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ...vocab.declared import record
-from ..domain.values import Obj, Value, is_call
+from ..domain.values import Obj, Rank, Text, Value, is_call
 from .interface import Machine
 
 UNSEEN = ""  # how unseen code made something of what it was given
@@ -13,10 +13,10 @@ UNSEEN = ""  # how unseen code made something of what it was given
 
 @record
 class Computation:
-    """A function of torch, or of Python's own, made a value ``of`` these."""
+    """A function of torch, or of Python's own, made a value ``of`` these, constants left out."""
 
     function: str
-    of: tuple[Obj, ...]
+    of: tuple[Obj | Rank | Text, ...]
 
 
 @record
@@ -27,7 +27,8 @@ class Element:
 
 
 def computed(machine: Machine, made: Value, function: str, given: Iterable[Value]) -> None:
-    of = tuple(dict.fromkeys(_objects(machine, given)))
+    leaves = (leaf for value in given for leaf in machine.inside(value))
+    of = tuple(dict.fromkeys(leaf for leaf in leaves if isinstance(leaf, (Obj, Rank, Text))))
     if of and isinstance(made, Obj) and made.parent is None:
         made.atom.know(Computation(function, of))
 
@@ -46,7 +47,7 @@ def ingredients(machine: Machine, obj: Obj) -> Iterator[tuple[str, Obj]]:
         how = atom.left_of[0] if atom.left_of is not None else "operator"
         yield from ((how, each) for each in _objects(machine, atom.operands))
     if (known := atom.state(Computation)) is not None:
-        yield from ((known.function, each) for each in known.of)
+        yield from ((known.function, each) for each in known.of if isinstance(each, Obj))
     yield from ((UNSEEN, each) for each in _objects(machine, atom.keeps))
 
 

@@ -11,7 +11,17 @@ import torch.distributed.checkpoint as dcp
 import torch.nn.functional as F
 from torch.distributed.checkpoint.state_dict import get_model_state_dict
 from torch.optim.lr_scheduler import ReduceLROnPlateau
-from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+from torch.utils.data import DataLoader, Dataset, DistributedSampler, TensorDataset
+
+
+class Counting(Dataset):
+    def __init__(self, size):
+        generator = torch.Generator().manual_seed(1)
+        start = torch.randint(9, (size, 1), generator=generator)
+        self.tokens = (start + 2 * torch.arange(16)) % 9
+
+    def __len__(self):
+        return len(self.tokens)
 
 
 def save(model):
@@ -131,6 +141,8 @@ LENGTHS = {
     "of some epochs": ("3 * len(loader) // 2", "upheld"),
     "by a setting": ("len(loader) * int(os.environ['EPOCHS'])", "upheld"),
     "of the data": ("len(data)", "upheld"),
+    "of data of its own class": ("len(DataLoader(Counting(64), batch_size=2))", "upheld"),
+    "of data of its own class, by rank": ("len(DataLoader(Counting(64 + dist.get_rank()), batch_size=2))", "unknown"),
     "of data that nobody saw": ("len(torch.load('data.pt'))", "unknown"),
     "of batches of each rank's own size": ("len(DataLoader(data, batch_size=4 + dist.get_rank()))", "unknown"),
     "of each rank's own rows": (
@@ -149,6 +161,49 @@ def test_how_many_batches_there_are(name: str) -> None:
     )
     found = analyse(script(program.replace("AFTER", "warmup.step()"), IMPORTS)).verdicts("FSDP617")
     assert found == {expected}
+
+
+DATA = """
+import torch
+from torch.utils.data import Dataset
+from config import Shape
+
+
+class Numbers(Dataset):
+    def __init__(self, first, shape: Shape):
+        self.rows = NUMBERS
+
+    def __len__(self):
+        return len(self.rows)
+"""
+CONFIG = "WHERE\n\n\nclass Shape:\n    length = 9\n"
+ROWS = {
+    "written out": ("torch.arange(64) % shape.length", "", "upheld"),
+    "from where the rank says": ("torch.arange(first, 64)", "", "unknown"),
+    "as many as the rank says": ("torch.randn(first, generator=torch.Generator().manual_seed(1))", "", "unknown"),
+    "by a file of the project": (
+        "torch.arange(mine(shape))",
+        "import os\n\n\ndef mine(shape):\n    return int(os.environ['RANK']) + 9",
+        "unknown",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_how_many_rows_a_data_set_of_another_file_has(name: str) -> None:
+    """Its code names a class of the project, which is looked at as its own code is."""
+    rows, where, expected = ROWS[name]
+    data = DATA.replace("NUMBERS", rows)
+    if where:
+        data = data.replace("import Shape", "import Shape, mine")
+    train = TRAINING.replace("scheduler = ReduceLROnPlateau(optimizer)\n", "from data import Numbers\n").replace(
+        "best = 1e9",
+        "import config\nrows = Numbers(dist.get_rank(), config.Shape())\n"
+        "warmup = torch.optim.lr_scheduler.LinearLR(optimizer, total_iters=len(DataLoader(rows, batch_size=2)))",
+    )
+    files = {"data.py": data, "config.py": CONFIG.replace("WHERE", where)}
+    program = analyse({"train.py": script(train.replace("AFTER", "warmup.step()"), IMPORTS), **files})
+    assert program.verdicts("FSDP617") == {expected}
 
 
 EARLY_STOPPING = """

@@ -26,6 +26,7 @@ from ...domain.values import (
 from ...frontend.module import Module
 from ...frontend.names import names_in, qualified
 from ...frontend.packages import ALONE, ANYTHING, effect_of
+from ...interpreter.expressions.numbers import is_multiple
 from ...interpreter.expressions.own_values import own_in
 from ...libraries.computed import Computation
 from ...libraries.interface import Machine
@@ -154,7 +155,7 @@ def _written(program: Program, obj: Obj) -> str:
             return why
     for name in machine.store.fields.get(obj, ()):
         held = machine.store.get((obj, name))
-        for leaf in machine.inside(held) if held is not None else ():
+        for leaf in made_of(machine, [held]) if held is not None else ():
             if not _same(program, leaf):
                 return f"{name} of the data set may depend on the rank"
     return ""
@@ -176,7 +177,7 @@ def _code_differs(program: Program, module: Module, node: nodes.NodeNG, label: s
     """Why code, with all that it calls by name, may do something else on each rank."""
     seeded = "manual_seed" in names_in(node)
     for at, part in program.project.relevance.code_of(module, node):
-        for qname in (*qualified(at, part), *_imported_inside(part)):
+        for qname in (*qualified(program.project, at, part), *_imported_inside(part)):
             if qname.startswith(_BY_RANK):
                 return f"{label} may divide the data by rank ({qname})"
             if qname.startswith(_BY_CHANCE) and not seeded:
@@ -197,8 +198,15 @@ def _same(program: Program, value: Value) -> bool:
     """Is what a data set holds surely the same on each rank?"""
     if not isinstance(value, Obj):
         return not isinstance(value, (Rank, Text)) or program.machine.per_rank(value) is False
+    if program.machine.is_setting(value):
+        return True
+    while value.parent is not None and is_multiple(value.item):
+        value = value.parent
+    computed = value.atom.state(Computation)
+    if computed is not None and not all(_same(program, each) for each in made_of(program.machine, computed.of)):
+        return False
     origin = value.atom.origin
-    if program.machine.is_setting(value) or origin == "range" or not origin_known(program, value):
+    if origin == "range" or not origin_known(program, value):
         return True
     known = value.atom.kind == "unknown" and effect_of(origin) == ALONE and not origin.startswith(_BY_RANK + _BY_CHANCE)
     return known and _whole(value)
