@@ -92,6 +92,12 @@ class Budget:
     own_steps: int = _limit(
         8_000, "steps", "in one function's own statements, over all its calls", "its calls become unseen code"
     )
+    of_models: int = _limit(
+        3,
+        "times",
+        "the two above for methods of a model, which each round of a loop may run",
+        "its calls become unseen code, with the model in their hands",
+    )
     short_call: int = _limit(100, "steps", "a call is never cut for what earlier calls took before that", "as above")
     frames: int = _limit(40, "calls", "inside each other", "the call becomes unseen code")
     recursion: int = _limit(2, "calls", "of one function inside itself", "the call becomes unseen code")

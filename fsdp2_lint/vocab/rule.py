@@ -254,11 +254,10 @@ class Dispatcher:
         if len(found) > before:
             if why := self.incomplete(rule, event):  # a proof needs no closed world; what an edit leaves of it may
                 verdict.unknown.setdefault(why, event.at)
-        elif applies and event.at not in verdict.judged:
-            why = next(iter(used.incomplete), "") or self.incomplete(rule, event)
-            if why:
+        elif applies:
+            if why := next(iter(used.incomplete), "") or self.incomplete(rule, event):
                 verdict.unknown.setdefault(why, event.at)
-            else:
+            elif event.at not in verdict.judged:
                 verdict.judged[event.at] = _because(used)
 
     def _verdict(self, rule: Rule, event: Event) -> Verdict:

@@ -108,6 +108,23 @@ def test_a_fault_of_order_is_told_from_the_side_that_is_to_blame() -> None:
     assert {label.site for label in last.related} == {main, helper}
 
 
+def test_what_is_not_known_counts_also_where_the_same_line_was_judged_before() -> None:
+    """A helper that two loops call makes both of their events there; a listing may be open in the second alone."""
+
+    class Lists(Named):
+        def settled(self, event: PlanSettled) -> Iterator[Outcome]:
+            yield APPLIES
+            for _ in event.model.sharded():  # type: ignore[attr-defined]
+                yield self.found(event.when, "message", "label")
+
+    dispatcher = Dispatcher([Lists()])
+    key = "one model"
+    dispatcher.dispatch(settled(many((), ALL_FOLLOWED), key))
+    assert only(dispatcher).word == "upheld"
+    dispatcher.dispatch(settled(many((), unknown("who knows")), key))
+    assert only(dispatcher).word == "unknown" and list(only(dispatcher).unknown) == ["who knows"]
+
+
 def test_violated_upheld_and_never_judged() -> None:
     dispatcher = Dispatcher([Judges()])
     dispatcher.dispatch(imported(gated=True))

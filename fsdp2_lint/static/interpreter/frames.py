@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ...vocab.answers import CannotTell
 from ...vocab.declared import record
 from ..domain.path_conditions import PathCondition
-from ..domain.values import ClassV, Func, Value
+from ..domain.values import ClassV, Func, Obj, Value
 from ..frontend.module import Module
 
 FALL, RETURN, BREAK, CONTINUE, RAISE = 1, 2, 4, 8, 16
@@ -43,6 +43,10 @@ class Frame:
     flow_of_body: int = 0
     refuses: bool = False  # something that it calls may end the program
     steps: int = 0
+
+
+def is_model(value: Value | None) -> bool:
+    return isinstance(value, Obj) and value.parent is None and bool(value.atom.module)
 
 
 @record

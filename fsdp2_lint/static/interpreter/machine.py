@@ -32,7 +32,7 @@ from ..domain.values import (
 )
 from ..frontend.module import Module
 from ..frontend.project import Project
-from .frames import CallTooLong, Diverges, Frame, Handled, OutOfBudget, Rounds
+from .frames import CallTooLong, Diverges, Frame, Handled, OutOfBudget, Rounds, is_model
 from .libraries import Libraries
 from .semantics import Semantics
 from .syntax import loops_around
@@ -148,7 +148,8 @@ class Machine(Semantics, Generic[L]):
             frame.steps += 1
             own = self.own[frame.func.node] = self.own.get(frame.func.node, 0) + 1
             if own > BUDGET.own_steps and frame.steps > BUDGET.short_call:
-                raise CallTooLong
+                if own > BUDGET.own_steps * BUDGET.of_models or not is_model(frame.receiver):
+                    raise CallTooLong
         if self.steps > self.max_unsharded and not self.libraries.any_sharded:
             self.stop(f"more than {self.max_unsharded} steps before anything was sharded")
         if not self.steps % LOOK:

@@ -61,6 +61,17 @@ def test_a_loop_over_many_alternatives_is_cut_by_its_own_statements() -> None:
         assert "FSDP401" in after(helper, calls, SHARD + DIRECT).codes
 
 
+@pytest.mark.parametrize(("times", "cut"), [(1, True), (30, False)])
+def test_the_forward_of_a_model_may_take_more_than_other_functions(times: int, cut: bool) -> None:
+    """What a cut forward had in its hands, the model itself, is unknown from there on."""
+    layer = "class Wide(Net):\n    def forward(self, x):\n"
+    layer += "".join(f"        x{number} = {number}\n" for number in range(150)) + "        return mystery.looked_at(x)\n\n\n"
+    train = "def main():\n    model = Wide()\n    for layer in model.layers:\n        fully_shard(layer)\n"
+    train += SHARD + "    model(torch.ones(2, 8))\n" * 4
+    with limited(call_steps=200, own_steps=200, of_models=times):
+        assert ("unknown" in analyse(HEAD + "import mystery\n" + NET + layer + train + FOOT).verdicts("FSDP301")) is cut
+
+
 def test_programs_that_shard_nothing_take_no_steps_from_those_that_do() -> None:
     idle = "".join(f"x{number} = {number}\n" for number in range(300)) + "import good\nif x1:\n    good.main()\n"
     good = HEAD + NET + "def main():\n    model = Net()\n" + SHARD + DIRECT

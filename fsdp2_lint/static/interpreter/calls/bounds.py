@@ -8,7 +8,7 @@ from ...budget import BUDGET
 from ...domain.values import ClassV, DictV, Func, ListV, Obj, StateDict, StateTensor, TupleV, Value, unknown
 from ..call import Call
 from ..expressions.iteration import Iteration
-from ..frames import CallTooLong
+from ..frames import CallTooLong, is_model
 from ..machine import L
 
 _HOLDERS = (DictV, ListV, TupleV, StateDict, StateTensor)
@@ -24,13 +24,7 @@ class Bounds(Iteration[L]):
 
     def allowed_depth(self, args: list[Value]) -> int:
         """Recursion over the parts of a known model, a state dict in containers, or what derives from a class, ends."""
-        known = any(
-            isinstance(value, (*_HOLDERS, ClassV))
-            or isinstance(value, Obj)
-            and value.parent is None
-            and value.atom.module
-            for value in args
-        )
+        known = any(isinstance(value, (*_HOLDERS, ClassV)) or is_model(value) for value in args)
         return BUDGET.model_recursion if known else BUDGET.recursion
 
     def limited(self, func: Func, call: Call, receiver: Value | None, run: Callable[[], Value]) -> Value:
@@ -42,7 +36,8 @@ class Bounds(Iteration[L]):
         outer, began = self.call_limit, self.steps
         aside = not self.project.may_shard(func.module.path, func.node, func.owner.name if func.owner else "")
         if aside:
-            left = max(BUDGET.call_steps - self.spent.get(func.node, 0), BUDGET.short_call)
+            most = BUDGET.call_steps * (BUDGET.of_models if is_model(receiver) else 1)
+            left = max(most - self.spent.get(func.node, 0), BUDGET.short_call)
             self.call_limit = began + min(left, int((outer - began) * BUDGET.call_share) if outer is not None else left)
         mark, born = self.store.mark(), self.fresh()
         loops, context, inside = self.loops, self.context, len(self.libraries.inside)

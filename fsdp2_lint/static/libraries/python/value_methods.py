@@ -218,10 +218,11 @@ def make_dict_of(machine: Machine, other: Value, call: Call) -> Value:
 
 
 _TEXT_METHODS = frozenset(
-    """lower upper strip lstrip rstrip startswith endswith replace removeprefix removesuffix split rsplit isdigit
-    isnumeric isdecimal count find""".split()
+    """lower upper casefold title capitalize strip lstrip rstrip startswith endswith replace removeprefix removesuffix
+    split rsplit splitlines partition rpartition isdigit isnumeric isdecimal isalpha isalnum isidentifier isupper
+    islower count find rfind index rindex zfill ljust rjust""".split()
 )
-_SPLITS = frozenset({"split", "rsplit"})
+_SPLITS = frozenset({"split", "rsplit", "splitlines", "partition", "rpartition"})
 _PATH_METHODS = frozenset("with_suffix with_name with_stem joinpath resolve absolute expanduser as_posix".split())
 
 
@@ -238,9 +239,11 @@ def text_method(machine: Machine, leaf: Value, name: str, call: Call) -> Value:
                 made = getattr(leaf.value, name)(*[arg.value for arg in call.args if isinstance(arg, Const)])
             except (TypeError, ValueError):
                 return unknown(name)
+            if isinstance(made, tuple):
+                return TupleV(tuple(map(Const, made)))
             return machine.new_list([Const(part) for part in made]) if isinstance(made, list) else Const(made)
-    if name in ("split", "rsplit") and isinstance(leaf, Text) and "{}" in leaf.hint:
-        return text_parts(machine, leaf, call)
+    if name in _SPLITS and name != "splitlines" and isinstance(leaf, Text) and "{}" in leaf.hint:
+        return text_parts(machine, leaf, name, call)
     if name == "format":
         return machine.text([leaf, *call.all])
     if name == "join" and call.args:
@@ -257,18 +260,16 @@ def text_method(machine: Machine, leaf: Value, name: str, call: Call) -> Value:
     return made
 
 
-def text_parts(machine: Machine, leaf: Text, call: Call) -> Value:
+def text_parts(machine: Machine, leaf: Text, name: str, call: Call) -> Value:
     """``f"layers.{i}".split(".")``: what is written is known, what is put in is some text without the separator."""
     mark = call.args[0].value if len(call.args) == 1 and isinstance(call.args[0], Const) else None
     if not isinstance(mark, str) or not mark or leaf.hint.count(mark) == 0:
-        return unknown("split()")
-    parts = leaf.hint.split(mark)
-    return machine.new_list(
-        [
-            Text(leaf.per_rank, part, of=machine.made_of("part", leaf, Const(number))) if "{}" in part else Const(part)
-            for number, part in enumerate(parts)
-        ]
-    )
+        return unknown(f"{name}()")
+    parts = [
+        Text(leaf.per_rank, part, of=machine.made_of("part", leaf, Const(number))) if "{}" in part else Const(part)
+        for number, part in enumerate(getattr(leaf.hint, name)(mark))
+    ]
+    return TupleV(tuple(parts)) if name.endswith("partition") else machine.new_list(parts)
 
 
 @external(
