@@ -60,7 +60,8 @@ class Names(Loops[L]):
         if not statements:
             return self.star_or_builtin(module, name)
         if (module, name) in self.resolving:
-            return unknown(f"{name}, defined in terms of itself")
+            made = self.made_where_defined(module, name)
+            return made if made is not None else unknown(f"{name}, defined in terms of itself")
         self.resolving.add((module, name))
         self.store.lasting += 1
         try:
@@ -91,6 +92,24 @@ class Names(Loops[L]):
         return GuardedUnion(
             tuple((TRUE.add(("is", ("alt", number), arm)) or TRUE, value) for arm, value in enumerate(distinct))
         )
+
+    def made_where_defined(self, module: Module, name: str) -> Value | None:
+        """What a file imports under a name that is just looked up, if it is there by now: a decorator of the same file
+        asks for the table that it fills."""
+        seen: set[tuple[Module, str]] = set()
+        at = (module, name)
+        while at not in self.module_globals:
+            seen.add(at)
+            node = at[0].bindings[at[1]][-1]
+            if not isinstance(node, nodes.ImportFrom):
+                return None
+            full = next(full for full, alias in node.names if (alias or full) == at[1])
+            path = self.project.resolve(at[0].path, node.modname or "", node.level or 0)
+            other = self.project.module(path) if path else None
+            if other is None or (other, full) in seen or full not in other.bindings:
+                return None
+            at = (other, full)
+        return self.module_globals[at]
 
     def binding(self, module: Module, node: nodes.NodeNG, name: str) -> Value | None:
         """What one top-level statement binds the name to, as if that statement alone ran."""
