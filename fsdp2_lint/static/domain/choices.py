@@ -9,7 +9,7 @@ from ..budget import BUDGET
 from .formulas import LARGE, either
 from .path_conditions import TRUE, PathCondition
 from .sides import merged
-from .values import NONE, PICK, Func, GuardedUnion, Obj, Sometimes, Value, unknown
+from .values import NONE, PICK, Cond, Const, Func, GuardedUnion, Obj, Rank, Sometimes, Text, Value, unknown
 
 T = TypeVar("T")
 
@@ -99,3 +99,8 @@ def _by_value(options_: list[tuple[PathCondition, Value]]) -> list[tuple[PathCon
             guards = [TRUE.add(either([guard.formula for guard in guards])) or TRUE]
         found += [(guard, leaf) for guard in guards]
     return found
+
+
+def perhaps_other(item: Value, why: str) -> Value:
+    """A number or a text in a container may be another one now; which objects it holds is open anyway."""
+    return unknown(f"a value that {why}") if isinstance(item, (Const, Cond, Rank, Text)) else item

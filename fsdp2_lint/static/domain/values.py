@@ -37,6 +37,12 @@ def is_each(item: Any) -> bool:
     return isinstance(item, str) and item.startswith("[*")
 
 
+def is_one_of(value: Any, each: Any) -> bool:
+    """Is it one of the elements that ``each`` stands for?"""
+    picked = isinstance(value, Obj) and isinstance(value.item, tuple) and value.item[0] == PICK
+    return picked and value.parent is each
+
+
 def is_call(item: object) -> TypeGuard[tuple[Any, ...]]:
     """``("()", name, arguments)``: what a method of this name returned, or the object itself where it is empty."""
     return isinstance(item, tuple) and item[:1] == ("()",)

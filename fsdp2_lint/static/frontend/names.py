@@ -15,7 +15,7 @@ from .module import Module
 
 ENVIRONMENT = frozenset({"environ", "getenv"})
 _FUNCTIONS = (nodes.FunctionDef, nodes.Lambda)
-_IMPORTS = frozenset({"import_module", "__import__"})
+_FINDS = frozenset({"import_module", "__import__", "dir", "getmembers"})
 
 
 class Lookup(Protocol):
@@ -74,7 +74,7 @@ def imported_name(node: nodes.NodeNG, full: str, name: str) -> str:
 def calls_values(node: nodes.NodeNG) -> bool:
     """Is something called that the code was handed or looked up, such as a class that a configuration names?
 
-    Or found for others to call, as what a computed name imports is.
+    Or found for others to call, as what a computed name imports is, or the methods that an object has.
     """
     known: bool | None = getattr(node, "fsdp2_calls_values", None)
     if known is None:
@@ -87,7 +87,7 @@ def _calls_values(node: nodes.NodeNG) -> bool:
     for call in node.nodes_of_class(nodes.Call):
         func = call.func
         name = getattr(func, "attrname", "") or getattr(func, "name", "")
-        if isinstance(func, (nodes.Call, nodes.Subscript)) or name in _IMPORTS:
+        if isinstance(func, (nodes.Call, nodes.Subscript)) or name in _FINDS:
             return True
         if isinstance(func, nodes.Name) and func.name in own and not _closed_over(node, call, func.name):
             return True

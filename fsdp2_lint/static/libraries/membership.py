@@ -8,7 +8,7 @@ from ..domain import events
 from ..domain.formulas import Formula
 from ..domain.path_conditions import TRUE, PathCondition
 from ..domain.relations import Address, Relation, address, relation
-from ..domain.values import EACH, AbstractObject, ClassV, Ext, Func, Obj, ParamV, Value, is_each
+from ..domain.values import EACH, AbstractObject, ClassV, Ext, Func, Obj, ParamV, Value, is_each, is_one_of
 from ..frontend.module import Module
 from ..frontend.packages import is_class, is_of_python, is_optimizer
 from ..interpreter.call import Call
@@ -87,6 +87,8 @@ class Membership(Asked):
         for _, leaf in self.machine.alternatives(value):
             if not isinstance(leaf, Obj):
                 continue
+            if self._is_one_of(holder, leaf):
+                continue  # put back in its place, around it what keeps nothing of its own
             if leaf not in self.machine.parents and leaf is not holder and self.could_be_module(leaf):
                 if self.address(holder)[0] is not leaf.atom or leaf.parent is not None and holder not in leaf.above:
                     taken = (
@@ -96,6 +98,11 @@ class Membership(Asked):
                     )
                     self.adopted_at[leaf] = self.machine.now
                     self.machine.parents[leaf] = (holder, f"[*{taken + 1}]" if taken else name)
+
+    def _is_one_of(self, holder: Obj, leaf: Obj) -> bool:
+        """Is it one of the elements that stand in ``holder`` by now?"""
+        where = self.machine.parents.get(leaf.parent) if leaf.parent is not None else None
+        return where is not None and where[0] is holder and is_each(where[1]) and is_one_of(leaf, leaf.parent)
 
     def could_be_module(self, obj: Obj) -> bool:
         if obj.atom.kind in ("instance", "external"):

@@ -65,7 +65,10 @@ def test_a_loop_over_many_alternatives_is_cut_by_its_own_statements() -> None:
 def test_the_forward_of_a_model_may_take_more_than_other_functions(times: int, cut: bool) -> None:
     """What a cut forward had in its hands, the model itself, is unknown from there on."""
     layer = "class Wide(Net):\n    def forward(self, x):\n"
-    layer += "".join(f"        x{number} = {number}\n" for number in range(150)) + "        return mystery.looked_at(x)\n\n\n"
+    layer += (
+        "".join(f"        x{number} = {number}\n" for number in range(150))
+        + "        return mystery.looked_at(x)\n\n\n"
+    )
     train = "def main():\n    model = Wide()\n    for layer in model.layers:\n        fully_shard(layer)\n"
     train += SHARD + "    model(torch.ones(2, 8))\n" * 4
     with limited(call_steps=200, own_steps=200, of_models=times):

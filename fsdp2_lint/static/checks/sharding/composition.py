@@ -7,7 +7,8 @@ from ....vocab.declared import record
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep
-from ...domain.relations import Relation
+from ...domain.relations import Relation, covers
+from ...domain.values import Obj
 from ..shared.program import OfStep
 
 _LEFT_ALONE = "_ddp_params_and_buffers_to_ignore"
@@ -36,15 +37,18 @@ class StaticComposition(OfStep[events.Event]):
                 may = "whether the plan splits parameters is not known"
             elif self.read is not None and "ignored_params" in earlier.what.options:
                 may = "some parameters are ignored"
-            elif (
-                self.program.relation(self.obj, part) is Relation.MAY or earlier.guard.blurred - self.step.guard.blurred
-            ):
+            elif self._perhaps_another(part) or earlier.guard.blurred - self.step.guard.blurred:
                 may = f"whether {self.label} is sharded by {earlier.when.at} is not known"
             elif gathered := self._gathered(earlier):
                 may = gathered
             else:
                 return yes(Place(earlier.when))
         return unknown(may) if may else self.program.nothing(self.obj, events.Sharded, before=self.step)
+
+    def _perhaps_another(self, part: Obj) -> bool:
+        """Is what is sharded perhaps no part of this? One of several is, where each of them is sharded."""
+        address = self.program.address
+        return self.program.relation(self.obj, part) is Relation.MAY and not covers(address(part), address(self.obj))
 
     def _gathered(self, sharding: AnyStep) -> str:
         """What may have put its whole parameters back by then, for a plan that splits them."""

@@ -49,7 +49,19 @@ class StaticReduction(AtStep[events.Reduced]):
             if self.step.what.group is not None:
                 return unknown("the loss is reduced over a group of its own")
             return yes(Place(backward.when, "the gradients are computed from the reduced tensor here"))
+        doubt = doubt or self._given_away()
         return unknown(doubt) if doubt else self.program.nowhere(events.Backward)
+
+    def _given_away(self) -> str:
+        """Why unseen code may reduce a loss, too."""
+        handed = self.program.machine.libraries.handed
+        for backward in self.program.trace.of(events.Backward):
+            if backward.subject is None:
+                continue
+            for at, _, _ in self._graph(backward.subject):
+                if (who := handed.get(at)) and (at is backward.subject or self._differentiable(at) is not False):
+                    return f"whether {who}, which was not followed, reduces the loss of {backward.when.at} is not known"
+        return ""
 
     def _starts_from(self, loss: Obj | None, tensors: list[Obj]) -> bool | None:
         """None: it is not known, or only as far as unseen code goes."""

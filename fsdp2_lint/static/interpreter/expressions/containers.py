@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from astroid import nodes
 
 from ...budget import BUDGET
-from ...domain.choices import choose
+from ...domain.choices import choose, perhaps_other
 from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.store import KNOWN_KEYS, Entries, Items
 from ...domain.values import (
@@ -240,8 +241,16 @@ class Containers(Names[L]):
         if factory is not None:
             self.set_missing(leaf, key, lambda: self.call(factory, Call(node, [])), node)
 
+    def perhaps_put(self, make: Callable[[], Value], why: str) -> Value:
+        made = make()
+        if isinstance(made, (ListV, DictV)):
+            self.open_up(made, why)
+        return perhaps_other(made, why)
+
     def set_missing(self, leaf: DictV, key: Value, make: Callable[[], Value], node: nodes.NodeNG) -> None:
-        """A key gets a value on the paths on which the dict does not have it yet."""
+        """A key gets a value on the paths on which the dict does not have it yet; unseen code may have."""
+        if why := self.entries(leaf).open_why:
+            make = partial(self.perhaps_put, make, why)
         missing: PathCondition | None = self.guard
         for name, path, _ in self.entries(leaf).entries:
             if name == key and missing is not None:

@@ -47,7 +47,7 @@ class Iteration(Conditions[L]):
                 if joined is not None:
                     found.append((joined, item))
             if held.open_why and not held.items:  # code that was not followed has filled it, perhaps
-                found.append((guard, unknown("an element")))
+                found.append((guard, unknown("an element", kind="opaque")))
         if any(guard is not TRUE for guard, _ in found):
             self.libraries.goes_through(found, node)
         if len(found) > BUDGET.visits:

@@ -7,23 +7,22 @@ then on, whatever it binds is unknown, and whoever waits for what it returns or 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from astroid import nodes
 
+from ...domain.choices import perhaps_other
 from ...domain.store import Entries, Items
 from ...domain.values import (
     NONE,
     SOME,
     Bound,
-    Cond,
     Const,
     DictV,
     Func,
     ListV,
     Obj,
     Partial,
-    Rank,
     Text,
     TupleV,
     Value,
@@ -130,9 +129,18 @@ class Havoc(Machine[L]):
         if isinstance(contents, Items) and not contents.open_why:
             items = tuple((path, perhaps_other(item, why)) for path, item in contents.items)
             self.store.put(held.id, Items(items, False, why))
+            self.open_all(why, (item for _, item in contents.items))
         elif isinstance(contents, Entries) and not contents.open_why:
             entries = tuple((key, path, perhaps_other(item, why)) for key, path, item in contents.entries)
             self.store.put(held.id, Entries(entries, why))
+            self.open_all(why, (item for _, _, item in contents.entries))
+
+    def open_all(self, why: str, parts: Iterable[Value]) -> None:
+        """Who fills a container may fill those in it."""
+        for part in parts:
+            for _, leaf in self.alternatives(part):
+                if isinstance(leaf, (ListV, DictV)):
+                    self.open_up(leaf, why)
 
     def rebound(self, node: nodes.NodeNG) -> None:
         """What a piece of code binds: its names, and attributes and items of what its names hold."""
@@ -176,11 +184,6 @@ class Havoc(Machine[L]):
             for key, value in list(self.store.state.items())
             if isinstance(key, tuple) and key[0] in scopes and (names is None or key[1] in names)
         ]
-
-
-def perhaps_other(item: Value, why: str) -> Value:
-    """A number or a text in a container may be another one now; which objects it holds is open anyway."""
-    return unknown(f"a value that {why}") if isinstance(item, (Const, Cond, Rank, Text)) else item
 
 
 def names_read(node: nodes.NodeNG) -> set[str]:

@@ -27,6 +27,7 @@ from ...domain.values import (
     StateDict,
     TupleV,
     Value,
+    is_one_of,
     unknown,
 )
 from ...frontend.module import Module
@@ -181,7 +182,7 @@ class Targets(Havoc[L]):
                     items = list(held.items)
                     items[key.value] = (items[key.value][0], value)
                     self.store.put(leaf.id, replace(held, items=tuple(items)))
-                elif all(item != value for _, item in held.items):
+                elif all(item != value and not is_one_of(value, item) for _, item in held.items):
                     replaced = ((TRUE, value),) if self.fills_each(key) else (*held.items, (guard, value))
                     self.store.put(leaf.id, replace(held, items=replaced, exact=False))
             elif isinstance(leaf, Obj):

@@ -269,7 +269,7 @@ def text_parts(machine: Machine, leaf: Text, name: str, call: Call) -> Value:
         Text(leaf.per_rank, part, of=machine.made_of("part", leaf, Const(number))) if "{}" in part else Const(part)
         for number, part in enumerate(getattr(leaf.hint, name)(mark))
     ]
-    return TupleV(tuple(parts)) if name.endswith("partition") else machine.new_list(parts)
+    return TupleV(tuple(parts)) if name in ("partition", "rpartition") else machine.new_list(parts)
 
 
 @external(
