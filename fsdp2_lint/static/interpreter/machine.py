@@ -25,6 +25,7 @@ from ..domain.values import (
     GuardedUnion,
     ListV,
     Obj,
+    Params,
     StateDict,
     TupleV,
     Value,
@@ -92,6 +93,7 @@ class Machine(Semantics, Generic[L]):
         self.loops = 0  # how deep in loops, over all active calls
         self.rounds: list[Rounds] = []  # of loops that run, outermost first
         self.filled_under: dict[Value, tuple[Value, ...]] = {}  # by a view of a dict: the keys that are not known
+        self.of_parameters: dict[Value, Params] = {}  # a list of one thing for each: empty where a module has none
         self.unordered: dict[
             Value, tuple[Value, ...]
         ] = {}  # sets and what is made of them, and what holds what they hold

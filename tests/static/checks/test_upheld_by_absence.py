@@ -302,6 +302,13 @@ optimizer.step()
 @pytest.mark.parametrize(("skip", "upheld"), [
     ("pass", True),
     ("if next(module.parameters(recurse=False), None) is None:\n            continue", False),
+    ("if not any(True for _ in module.parameters(recurse=False)):\n            continue", False),
+    ("if all(not p.is_meta for p in module.parameters(recurse=False)):\n            continue", False),
+    ("if not list(module.parameters(recurse=False)):\n            continue", False),
+    ("if len([*module.parameters(recurse=False)]) == 0:\n            continue", False),
+    ("if not [p for p in module.parameters(recurse=False)]:\n            continue", False),
+    ("if not sum(p.numel() for p in module.parameters(recurse=False)):\n            continue", False),
+    ("if not module._parameters:\n            continue", False),
 ])  # fmt: skip
 def test_a_module_without_parameters_is_passed_over(skip: str, upheld: bool) -> None:
     assert (analyse(script(TURNED, ROTARY.replace("SKIP", skip))).verdicts("FSDP204") == {"upheld"}) is upheld

@@ -51,7 +51,8 @@ BUILD = "optimizer = build_optimizer(model)\n"
 @pytest.mark.parametrize("brought", ["tables", "handed_on"])
 @pytest.mark.parametrize(("body", "expected"), [(SHARD + BUILD, "upheld"), (BUILD + SHARD, "violated")])
 def test_what_it_builds(brought: str, body: str, expected: str) -> None:
-    train = f'dist.init_process_group("nccl")\nmodel = Net()\n{body}model(torch.ones(2, 8)).sum().backward()\noptimizer.step()\n'
+    train = f'dist.init_process_group("nccl")\nmodel = Net()\n{body}'
+    train += "model(torch.ones(2, 8)).sum().backward()\noptimizer.step()\n"
     program = {
         "train.py": script(train, "from optim import build_optimizer"),
         "optim.py": OPTIM.replace("BROUGHT", brought),

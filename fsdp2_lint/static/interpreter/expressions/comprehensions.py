@@ -8,7 +8,7 @@ from astroid import nodes
 
 from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.store import Entries, Items
-from ...domain.values import AbstractObject, ListV, TupleV, Value
+from ...domain.values import AbstractObject, ListV, Params, TupleV, Value
 from ..machine import L
 from ..statements.loops import rounds_of, stands_for_rounds
 from . import orders
@@ -56,6 +56,8 @@ class Comprehensions(Containers[L]):
         sources: list[Value] = []
         why = self.generate(node.generators, body, sources)
         made = orders.made_of(self, ListV(self.fresh(), lazy), *sources)
+        if isinstance(sources[0], Params):
+            self.of_parameters[made] = sources[0]
         exact = not why and self.one_by_one(node.generators, sources, items)
         self.store.put(made.id, Items(tuple(items), exact, why))
         if lazy:

@@ -11,7 +11,7 @@ from astroid import nodes
 from ....vocab.declared import record
 from ...budget import BUDGET
 from ...domain.choices import choose
-from ...domain.formulas import LARGE, both, either
+from ...domain.formulas import LARGE, Formula, both, either, negate
 from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.store import Items
 from ...domain.values import (
@@ -246,9 +246,14 @@ def _flags(machine: Machine, value: Value) -> Value | None:
     return domains.counted([machine.truth(item) for item in given])
 
 
+def has_parameters(asked: Params | None) -> Formula:
+    """A module may have no parameters, or none of its own."""
+    return True if asked is None else ("truth", ("has parameters", asked.model, asked.part))
+
+
 def perhaps_none(held: Items, parameters: Params) -> Items:
-    """A module may have no parameters, or none of its own: who gives a default asks for that."""
-    some = TRUE.add(("truth", ("has parameters", parameters.model, parameters.part))) or TRUE
+    """Who gives a default asks whether there are any."""
+    some = TRUE.add(has_parameters(parameters)) or TRUE
     return Items(tuple((path.join(some) or path, item) for path, item in held.items), held.exact, held.open_why)
 
 
@@ -310,7 +315,9 @@ def _quantified(machine: Machine, value: Value, name: str, node: nodes.NodeNG) -
             for _, item in held.items:
                 machine.libraries.tested(item, node)
             parts = [machine.truth(item) for _, item in held.items]
-            return machine.cond(either(parts) if name == "any" else both(parts))
+            some = has_parameters(machine.of_parameters.get(value))
+            said = both([some, either(parts)]) if name == "any" else either([negate(some), both(parts)])
+            return machine.cond(said)
     if (own := own_values.own_of(machine, value)) is not None:
         made = unknown(name)
         owning.began(machine, made.atom, own)
