@@ -221,10 +221,24 @@ train(batches)
 """
 
 
-@pytest.mark.parametrize("code", ["FSDP604", "FSDP615"])
-def test_a_context_manager_that_is_chosen_proves_nothing(code: str) -> None:
-    """It is not followed as one: what it switches at its end did not come before the backward pass."""
-    assert analyse(HEAD + CHOSEN.replace("train(batches)", "train(list(loader))")).verdicts(code) == {"unknown"}
+NEXT_EPOCH = "for epoch in range(3):\n    train(list(loader))"
+
+
+@pytest.mark.parametrize(
+    ("given_up", "calls", "verdicts"),
+    [
+        ("return", "train(list(loader))", set()),  # no step comes after it
+        ("return", NEXT_EPOCH, {"violated"}),
+        ("continue", "train(list(loader))", {"violated"}),
+        ("break", "train(list(loader))", set()),
+    ],
+)
+def test_a_context_manager_that_is_chosen(given_up: str, calls: str, verdicts: set[str]) -> None:
+    """It runs around the body in the rounds for which it is chosen."""
+    text = CHOSEN.replace("return", given_up).replace("train(batches)", calls)
+    assert analyse(HEAD + text).verdicts("FSDP615") == verdicts
+    never = text.replace("nullcontext() if index == 3 else deferred()", "nullcontext()")
+    assert analyse(HEAD + never).verdicts("FSDP615") == set(), "nothing is switched"
 
 
 KINDS = """

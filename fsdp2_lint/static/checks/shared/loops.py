@@ -54,6 +54,24 @@ def enclosing(tree: nodes.Module, site: Site, *kinds: type[nodes.NodeNG]) -> lis
     ]
 
 
+def ends_behind(project: Project, step: AnyStep, loop: nodes.NodeNG) -> bool:
+    """Is there no further round of a loop after this step, because what it stands in ends with a way out?"""
+    for site in step.when.chain if isinstance(loop, (nodes.For, nodes.While)) else ():
+        module = project.module(site.path)
+        if module is None or module.tree is not loop.root():
+            continue
+        block: list[nodes.NodeNG] = loop.body
+        leaves: tuple[type[nodes.NodeNG], ...] = (nodes.Return, nodes.Raise, nodes.Break)
+        while inside := [each for each in block if each.fromlineno <= site.row <= each.tolineno]:
+            if isinstance(inside[0], (nodes.For, nodes.While)):
+                leaves = (nodes.Return, nodes.Raise)
+            parts = (getattr(inside[0], name, None) or () for name in ("body", "orelse", "handlers", "finalbody"))
+            block = next((part for part in parts if part and part[0].fromlineno <= site.row <= part[-1].tolineno), [])
+            if block and isinstance(block[-1], leaves):
+                return True
+    return False
+
+
 def innermost(tree: nodes.Module, site: Site) -> nodes.NodeNG:
     """The function or class around a place; the file where there is none."""
     return max(

@@ -45,6 +45,7 @@ class LeftOff(OfStep[events.InLoops]):
             (each, relation)
             for each in self._switches()
             if each.subject and (relation := self.program.relation(self.obj, each.subject)) is not Relation.NONE
+            if not leaves_parts_off(self.program, self.obj, each)
         ]
         backward = self._last_backward() if switches else None
         nothing = self.program.nothing(self.obj, events.Sync if self.switch == SYNC else events.BackwardSwitched)
@@ -182,6 +183,14 @@ def in_order(program: Program, switches: Iterable[Switch], rest: No | Unknown) -
         if any(frame in program.machine.unentered for frame in each.frames):
             return unknown(f"when the context manager that switches at {each.when.at} is entered and left is not known")
     return rest
+
+
+def leaves_parts_off(program: Program, obj: Obj, switch: Switch) -> bool:
+    """Does it switch on for the group of the root alone, with ``recurse=False``, where other groups are inside?"""
+    alone = switch.what.alone and not switch.what.off and switch.subject is not None
+    return (
+        alone and program.relation(obj, switch.subject) is Relation.SAME and program.has_units(obj, Relation.CONTAINS)
+    )
 
 
 def name_of(step: Switch) -> str:

@@ -37,7 +37,7 @@ from .losses import StaticReduction
 from .optimizers import StaticHyperparameters, StaticOptimizer
 from .steps import StaticClip, StaticStep
 from .value_reads import StaticLocalPart, StaticReading
-from .windows import StaticWindow, window
+from .windows import StaticWindow, windows
 
 
 @on_concerned(events.Copied)
@@ -111,8 +111,8 @@ def cleared(program: Program, step: Step[events.Zeroed]) -> Iterator[Event]:
         return
     trained = step.subject in program.held_by
     for top in trained_by(program, step.subject) if trained else [program.top(step.subject)]:
-        if program.concerned(top) and (found := window(program, step, top)) is not None:
-            yield BackwardBegun(when=found[1].when, model=StaticWindow(program, step, top, *found))
+        for early, late in windows(program, step, top) if program.concerned(top) else ():
+            yield BackwardBegun(when=late.when, model=StaticWindow(program, step, top, early, late))
 
 
 @on_concerned(events.Clipped)

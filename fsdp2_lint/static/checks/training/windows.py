@@ -16,6 +16,7 @@ from ...domain.relations import Relation
 from ...domain.values import Obj, is_call
 from ..sharding.options import in_replicas
 from ..shared.conditions import objects_in
+from ..shared.loops import ends_behind
 from ..shared.objects import RELATED
 from ..shared.program import OfStep, Program
 from ..shared.switches import (
@@ -24,6 +25,7 @@ from ..shared.switches import (
     Switch,
     ask_for_a_length,
     in_order,
+    leaves_parts_off,
     may_not_come,
     name_of,
     shared_loop,
@@ -89,6 +91,7 @@ class StaticWindow(OfStep[events.Zeroed]):
             for each in switched(self.program, kind)
             if each.subject and (relation := self.program.relation(self.obj, each.subject)) is not Relation.NONE
             if each.driven_before(self.early) and each.together(self.early)
+            if not leaves_parts_off(self.program, self.obj, each)
         ]
 
     def _used_before(self) -> Step[events.Stepped] | None:
@@ -211,13 +214,23 @@ def is_there(shardings: list[AnyStep], *steps: AnyStep) -> bool:
 Pair = tuple[Step[events.Backward], Step[events.Backward]]
 
 
-def window(program: Program, step: Step[events.Zeroed], model: Obj) -> Pair | None:
-    """The backward before the gradients are cleared, and the next one after; None where there are not both."""
+def windows(program: Program, step: Step[events.Zeroed], model: Obj) -> Iterator[Pair]:
+    """The backward before the gradients are cleared, and the next one after; none where there are not both.
+
+    Where the last one stands on one side of a branch, so may the one before on the other.
+    """
     sharded = shardings(program, model)
     backwards = [each for each in program.trace.of(events.Backward) if is_there(sharded, each)]
     before = [each for each in backwards if each.index < step.index and each.driven_before(step)]
     after = [each for each in backwards if each.index > step.index]
-    again = [each for each in backwards if shared_loop(step, each) is not None]
-    early = before[-1] if before and (before[-1] in again or not again) else again[-1] if again else None
+    rounds = [loop for loop in step.loops if not ends_behind(program.project, step, loop)]
+    again = [each for each in backwards if any(loop in each.loops for loop in rounds)]
     late = after[0] if after else again[0] if again else None
-    return (early, late) if early is not None and late is not None else None
+    early = before[-1] if before and (before[-1] in again or not again) else again[-1] if again else None
+    if early is not None and late is not None:
+        yield early, late
+        yield from ((each, late) for each in before if _is_other_side(each, early))
+
+
+def _is_other_side(one: Step[events.Backward], other: Step[events.Backward]) -> bool:
+    return one.loops == other.loops and not one.guard.undriven.compatible(other.guard.undriven)

@@ -88,6 +88,7 @@ class Sync(Counted, InLoops):
     words: ClassVar[str] = "switch of gradient synchronisation"
     off: bool  # surely off; else it is on, or depends on the micro-batch
     on: Formula  # when it is on
+    alone: bool = False  # surely for its own group, and not for those of modules inside
 
 
 class BackwardSwitched(Counted, InLoops):
@@ -97,6 +98,7 @@ class BackwardSwitched(Counted, InLoops):
     name: str  # of the setter
     off: bool  # what a backward does as ever is surely switched off; else it is on, or depends on the micro-batch
     on: Formula  # when it does that
+    alone: bool = False  # as above
 
 
 class Finalized(Counted, InLoops):

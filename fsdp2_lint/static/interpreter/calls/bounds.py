@@ -7,15 +7,15 @@ from collections.abc import Callable
 from ...budget import BUDGET
 from ...domain.values import ClassV, DictV, Func, ListV, Obj, StateDict, StateTensor, TupleV, Value, unknown
 from ..call import Call
-from ..expressions.iteration import Iteration
 from ..frames import CallTooLong, is_model
 from ..machine import L
+from .managers import Managers
 
 _HOLDERS = (DictV, ListV, TupleV, StateDict, StateTensor)
 _REGROUP = frozenset({"param_groups", "add_param_group"})
 
 
-class Bounds(Iteration[L]):
+class Bounds(Managers[L]):
     def repeats(self, func: Func, handed: list[Value]) -> bool:
         """Does a call that runs already have all of these in its hands? A recursive one does the same to them again."""
         running = [frame for frame in self.frames if frame.func is not None and frame.func.node is func.node]

@@ -35,6 +35,7 @@ from ..frames import FALL, RAISE, RETURN, Diverges, Frame
 from ..machine import L
 from ..syntax import by_position, checks, defaults_of, is_dataclass, returns_itself
 from .aside import Aside
+from .managers import NotEntered
 
 if TYPE_CHECKING:
     from ...frontend.module import Module
@@ -69,6 +70,8 @@ class Functions(Aside[L]):
             made.atom.apart = True  # nothing of a model was in its hands
             owning.passed_on(self, made, [*args, *kwargs.values()], doubt=own_values.unseen(func.name))
             return self.as_annotated(func, made)
+        if on_yield is None and self.waits_for_with(func, node):
+            return self.not_entered(NotEntered(func, (*args,), (*kwargs.items(),), receiver, why))
         active = sum(1 for frame in self.frames if frame.func is not None and frame.func.node is func.node)
         if active >= self.allowed_depth(args) or len(self.frames) >= BUDGET.frames:
             if not self.repeats(func, [*args, *kwargs.values(), receiver or NONE]):

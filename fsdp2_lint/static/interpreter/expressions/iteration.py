@@ -1,10 +1,8 @@
-"""What a loop visits, what a generator yields, what a context manager runs around its body."""
+"""What a loop visits, and what a generator yields."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from astroid import nodes
 
@@ -13,10 +11,8 @@ from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.store import Items
 from ...domain.values import (
     NONE,
-    Bound,
     ClassV,
     DictV,
-    Func,
     GuardedUnion,
     ListV,
     Obj,
@@ -134,52 +130,6 @@ class Iteration(Conditions[L]):
         for guard, element in self.elements(self.eval(node.value), node):
             self.frame.yields.append((self.guard.join(guard) or self.guard, element))
         return NONE
-
-    def with_manager(self, manager: nodes.NodeNG, inner: Callable[[Value], int]) -> int:
-        """``inner`` runs where a function of the project yields, or between entering and leaving an object."""
-        if isinstance(manager, nodes.Call):
-            found = self.generator_manager(manager)
-            if found is not None:
-                func, receiver, args, kwargs, why = found
-                self.frame_flow = 0
-                self.call_function(func, args, kwargs, manager, receiver=receiver, why=why, on_yield=inner)
-                return self.frame_flow or FALL
-        value = self.eval(manager)
-        modes = len(self.libraries.grad_modes)
-        entered = self.libraries.enter_manager(value, manager)
-        try:
-            flow = inner(entered)
-        finally:
-            del self.libraries.grad_modes[modes:]
-        self.libraries.leave_manager(value, manager)
-        return flow
-
-    def generator_manager(self, manager: nodes.Call) -> Any:
-        """Is this a call of a project function under ``@contextmanager``?"""
-        func = manager.func
-        receiver: Value | None = None
-        callee: Value | None
-        if isinstance(func, nodes.Attribute):
-            owner = self.eval(func.expr)
-            callee = (
-                self.find_attr(owner, func.attrname)
-                if isinstance(owner, Obj)
-                else self.get_attr(owner, func.attrname, func)
-            )
-        elif isinstance(func, nodes.Name):
-            callee = self.lookup(func.name)
-        else:
-            return None
-        if isinstance(callee, Bound):
-            receiver, callee = callee.receiver, callee.func
-        if not (isinstance(callee, Func) and self.is_generator_manager(callee.node)):
-            return None
-        args, kwargs, why = self.arguments(manager)
-        return callee, receiver, args, kwargs, why
-
-    def is_generator_manager(self, node: nodes.NodeNG) -> bool:
-        decorators = getattr(node, "decorators", None)
-        return any(self.is_context(part) for part in decorators.nodes) if decorators else False
 
     def statement_value(self, node: nodes.Expr, value: Value) -> None:
         """A value that a bare statement throws away (see ``Libraries.discarded``)."""

@@ -15,13 +15,17 @@ from . import optim
 _INFINITE = ("math.inf", "torch.inf", "numpy.inf")
 
 
+def _alone(call: Call) -> bool:
+    return call.kwargs.get("recurse") == Const(False)
+
+
 @method("set_requires_gradient_sync")
 def switch_sync(machine: Machine, obj: Obj, call: Call) -> Value:
     """``off``: surely switched off here; else it is on, or depends on the micro-batch."""
     value = call.arg(0, "requires_gradient_sync")
     off = value is not None and all(leaf == Const(False) for _, leaf in machine.alternatives(value))
     on = True if value is None else intern(machine.truth(value))
-    machine.emit(events.Sync(off=off, on=on), call.node, obj)
+    machine.emit(events.Sync(off=off, on=on, alone=_alone(call)), call.node, obj)
     return NONE
 
 
@@ -42,7 +46,7 @@ def switch_backward(machine: Machine, obj: Obj, call: Call) -> Value:
     off = value is not None and all(leaf == Const(unusual) for _, leaf in machine.alternatives(value))
     truth = True if value is None else intern(machine.truth(value))
     on = intern(negate(truth)) if unusual else truth
-    machine.emit(events.BackwardSwitched(name=call.name, off=off, on=on), call.node, obj)
+    machine.emit(events.BackwardSwitched(name=call.name, off=off, on=on, alone=_alone(call)), call.node, obj)
     return NONE
 
 
