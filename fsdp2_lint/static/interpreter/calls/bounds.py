@@ -74,11 +74,3 @@ class Bounds(Managers[L]):
             self.libraries.overlooked(who, call.node)
         else:
             self.libraries.havoc(who, call, receiver, names)
-
-    def blur(self, func: Func, handed: list[Value]) -> None:
-        """A function that is not run was handed these."""
-        relevance = self.project.relevance
-        names, written = (ask(func.module, func.node) for ask in (relevance.mentioned, relevance.written))
-        if names is not None and written is not None:
-            names |= written  # what is only set is read by no name
-        self.open_data(handed, f"{func.name}() may change", names, written)

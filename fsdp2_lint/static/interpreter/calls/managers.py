@@ -11,7 +11,8 @@ from astroid import nodes
 from ....vocab.declared import record
 from ...budget import BUDGET
 from ...domain.path_conditions import PathCondition
-from ...domain.values import AbstractObject, Bound, Func, Obj, Value
+from ...domain.values import AbstractObject, Bound, Func, Obj, Value, unknown
+from ...frontend import relevance
 from ..call import Call
 from ..expressions.iteration import Iteration
 from ..frames import FALL
@@ -28,6 +29,12 @@ class NotEntered:
     receiver: Value | None
     why: str
 
+    @property
+    def given(self) -> tuple[Value, ...]:
+        """All that the function has in its hands."""
+        owner = (self.receiver,) if self.receiver is not None else ()
+        return (*self.args, *dict(self.kwargs).values(), *owner)
+
 
 class Managers(Iteration[L]):
     def with_manager(self, manager: nodes.NodeNG, inner: Callable[[Value], int]) -> int:
@@ -39,11 +46,29 @@ class Managers(Iteration[L]):
                 return self.around_yield(NotEntered(func, (*args,), (*kwargs.items(),), receiver, why), manager, inner)
         value = self.eval(manager)
         arms = list(self.alternatives(value))
-        if len(arms) > 1 and any(self.runs_own_code(leaf) for _, leaf in arms):
-            if len(arms) <= BUDGET.options:
-                return self.either_of(arms, manager, inner)
-            self.libraries.havoc("one of many context managers", Call(manager, [leaf for _, leaf in arms]))
-        return self.in_manager(value, manager, inner)
+        if len(arms) < 2:
+            return self.in_manager(value, manager, inner)
+        if len(arms) <= BUDGET.options and any(self.may_matter(leaf) for _, leaf in arms):
+            return self.either_of(arms, manager, inner)
+        return self.in_one_of(arms, manager, inner)
+
+    def in_one_of(
+        self, arms: list[tuple[PathCondition, Value]], manager: nodes.NodeNG, inner: Callable[[Value], int]
+    ) -> int:
+        """None of them is run, as none can have a part in what is checked, or nobody knows what they do."""
+        for _, leaf in arms:
+            waiting = _waiting(leaf)
+            if waiting is not None:
+                self.blur(waiting.func, [*waiting.given])
+            self.perhaps_managed(leaf, manager)
+        flow = inner(unknown("what one of several context managers yields", kind="opaque"))
+        for _, leaf in arms:
+            self.perhaps_managed(leaf, manager)
+        return flow
+
+    def perhaps_managed(self, leaf: Value, manager: nodes.NodeNG) -> None:
+        if isinstance(leaf, Obj) and leaf.atom.kind == "opaque":
+            self.libraries.havoc("one of several context managers", Call(manager, [leaf]))
 
     def either_of(
         self, arms: list[tuple[PathCondition, Value]], manager: nodes.NodeNG, inner: Callable[[Value], int]
@@ -53,13 +78,12 @@ class Managers(Iteration[L]):
         What does something comes first, as the rounds do in which it is entered: most often all but the last.
         """
         number, arm_of = self.fork()
-        arms = sorted(arms, key=lambda arm: not self.runs_own_code(arm[1]))
+        arms = sorted(arms, key=lambda arm: not self.may_matter(arm[1]))
         apart = [(path.add(arm_of(arm)) or path, leaf) for arm, (path, leaf) in enumerate(arms)]
         return self.exclusive([(path, partial(self.in_manager, leaf, manager, inner)) for path, leaf in apart], number)
 
     def in_manager(self, value: Value, manager: nodes.NodeNG, inner: Callable[[Value], int]) -> int:
-        waiting = value.atom.state(NotEntered) if isinstance(value, Obj) and value.parent is None else None
-        if waiting is not None:
+        if (waiting := _waiting(value)) is not None:
             return self.around_yield(waiting, manager, inner)
         modes = len(self.libraries.grad_modes)
         entered = self.libraries.enter_manager(value, manager)
@@ -77,13 +101,26 @@ class Managers(Iteration[L]):
         )
         return self.frame_flow or FALL
 
-    def runs_own_code(self, leaf: Value) -> bool:
-        """Is it a context manager of the project, or one that was not followed?"""
-        if not isinstance(leaf, Obj):
-            return False
-        if leaf.atom.kind == "opaque" or leaf.parent is None and leaf.atom.state(NotEntered) is not None:
+    def blur(self, func: Func, handed: list[Value]) -> None:
+        """A function that is not run was handed these."""
+        relevance = self.project.relevance
+        names, written = (ask(func.module, func.node) for ask in (relevance.mentioned, relevance.written))
+        if names is not None and written is not None:
+            names |= written  # what is only set is read by no name
+        self.open_data(handed, f"{func.name}() may change", names, written)
+
+    def may_matter(self, leaf: Value) -> bool:
+        """Is it a context manager of the project whose code can have a part in what is checked?"""
+        if (waiting := _waiting(leaf)) is not None:
+            codes, given = [(waiting.func.module, waiting.func.node)], waiting.given
+        else:
+            given = (leaf,)
+            found = [self.find_attr(leaf, name) for name in ("__enter__", "__exit__")] if isinstance(leaf, Obj) else []
+            funcs = [each.func if isinstance(each, Bound) else each for each in found]
+            codes = [(each.module, each.node) for each in funcs if isinstance(each, Func)]
+        if any(self.project.relevance.level(*code) == relevance.ALL for code in codes):
             return True
-        return self.class_of(leaf) is not None and self.find_attr(leaf, "__enter__") is not None
+        return bool(codes) and any(self.matters(part, 0) for value in given for part in self.inside(value))
 
     def generator_manager(self, manager: nodes.Call) -> Any:
         """Is this a call of a project function under ``@contextmanager``?"""
@@ -133,6 +170,10 @@ class Managers(Iteration[L]):
     def not_entered(self, call: NotEntered) -> Value:
         """What calling the function returns: it holds what it was given, in whose hands it may come."""
         made = AbstractObject("unknown", origin=f"{call.func.name}()")
-        made.keeps = (*call.args, *dict(call.kwargs).values(), *([call.receiver] if call.receiver is not None else []))
+        made.keeps = call.given
         made.know(call)
         return made.root
+
+
+def _waiting(value: Value) -> NotEntered | None:
+    return value.atom.state(NotEntered) if isinstance(value, Obj) and value.parent is None else None
