@@ -69,8 +69,10 @@ class StaticBatch(AtStep[events.Called]):
 
     def _is_of_node(self, rank: Value) -> bool:
         """Also an option that has it by default: a launcher gives all ranks of a job one command line."""
-        default = self.program.machine.libraries.default_of(rank) if isinstance(rank, Obj) else None
-        return Rank("local") in (rank, default)
+        machine = self.program.machine
+        taken = [leaf for path, leaf in machine.alternatives(rank) if self.step.guard.compatible(path)]
+        defaults = (machine.libraries.default_of(leaf) if isinstance(leaf, Obj) else leaf for leaf in taken)
+        return bool(taken) and all(Rank("local") in pair for pair in zip(taken, defaults))
 
     def _other_rank(self, rank: Value) -> str:
         """Why an option may be what was put in its place."""

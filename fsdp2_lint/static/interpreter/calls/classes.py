@@ -190,7 +190,11 @@ class Classes(Bases[L]):
         if node.decorators is None:
             return func
         if func not in self.method_values:
-            wrapped = self.in_module(func.module, lambda: self.decorated(node, func), closure=func.closure)
+            self.store.lasting += 1  # they ran when the class was made, not in the branch that asks for the method
+            try:
+                wrapped = self.in_module(func.module, lambda: self.decorated(node, func), closure=func.closure)
+            finally:
+                self.store.lasting -= 1
             self.method_values[func] = replace(wrapped, owner=func.owner) if isinstance(wrapped, Func) else func
         return self.method_values[func]
 
