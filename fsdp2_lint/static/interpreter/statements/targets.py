@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -53,13 +54,19 @@ class Targets(Havoc[L]):
     def begun(self, name: str, value: Value, owner: Obj | None = None) -> Value:
         """The number that a counter begins with is not what it stays: nobody knows how often its code runs.
 
-        What counts it stands in this file or, for an attribute, in that of its object's class.
+        What counts it stands in this file or in that of its object's class; an attribute that begins as most counters
+        do, with nothing or one, may be counted in any file.
         """
         if not (isinstance(value, Const) and isinstance(value.value, (int, float))):
             return value
         classes = self.project_classes(owner) if owner is not None else []
         files = [self.frame.module, *(base.module for base in classes)]
-        return counter(name, files) if any(name in counters(file) for file in files) else value
+        if any(name in counters(file) for file in files):
+            return counter(name, files)
+        counts = rf"{re.escape(name)}\s*[+-]="
+        if owner is None or isinstance(value.value, bool) or abs(value.value) > 1 or not self.project.anywhere(counts):
+            return value
+        return unknown(name) if self.project.anywhere(rf"{counts}\s*(?!\d)\S") else counter(name, [])
 
     def outer_names(self, frame: Any) -> set[str]:
         """Names that a function declares ``global``."""
