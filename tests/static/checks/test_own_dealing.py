@@ -1,103 +1,104 @@
-"""Samplers and data sets of a project that deal out by rank, and what a forward does with their batches."""
+"""Samplers and data sets of the project: by which rank they deal out, and by which seed the items were in order."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.static.checks.test_own_choices import STEP, said
+from tests.static.program import analyse, script
 
-DEALS = """
-class Dealt:
-    def __init__(self, count, rank, world):
-        self.count, self.rank, self.world = count, rank, world
+OWN = """
+import random
+import numpy as np
+from torch.utils.data import DataLoader, IterableDataset, Sampler
+
+
+class Strided(Sampler):
+    def __init__(self, size, rank, world, seed, shuffle=True):
+        self.size, self.rank, self.world, self.seed, self.shuffle = size, rank, world, seed, shuffle
+        self.epoch = 0
+
+    def plan(self):
+        order = list(range(self.size))
+        ORDER
+        return order
 
     def __iter__(self):
-        {}
+        mine = self.plan()[self.rank :: self.world]
+        AFTER
+        return iter(mine)
 
+
+class Numbers(torch.utils.data.Dataset):
     def __len__(self):
-        return self.count // self.world
+        return 64
 
-sampler = Dealt(64, {}, dist.get_world_size())
+    def __getitem__(self, index):
+        return torch.full((8,), float(index))
 """
-SKIPS = STEP.format(
-    loader="DataLoader(data, {}=sampler)", before="if loss.item() > 100:\n        continue", after="pass"
+TRAIN = """
+local = int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(local)
+dist.init_process_group("nccl")
+rank, world = dist.get_rank(), dist.get_world_size()
+model = Net()
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+optimizer = torch.optim.AdamW(model.parameters())
+loader = DataLoader(Numbers(), batch_size=4, sampler=Strided(64, GIVEN))
+for batch in loader:
+    model(batch).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+ORDERS = {
+    "python": "random.Random(self.seed + self.epoch).shuffle(order)",
+    "numpy": "rng = np.random.default_rng((self.seed, self.epoch))\n        order = rng.permutation(order).tolist()",
+    "torch": "g = torch.Generator()\n        g.manual_seed(self.seed)\n"
+    "        order = torch.randperm(64, generator=g).tolist()",
+    "where it shuffles": "if self.shuffle:\n            random.Random(self.seed).shuffle(order)",
+}
+SAME = "rank, world, 1"
+APART = "rank, world, 1 + rank"
+
+
+def verdicts(code: str, given: str, order: str, after: str = "pass") -> set[str]:
+    own = OWN.replace("ORDER", order).replace("AFTER", after)
+    return analyse(script(TRAIN.replace("GIVEN", given), own)).verdicts(code)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("given", "expected"), [(SAME, "unknown"), (APART, "violated")])
+def test_a_seed_by_which_the_items_are_put_in_order(order: str, given: str, expected: str) -> None:
+    assert verdicts("FSDP811", given, ORDERS[order]) == {expected}
+
+
+def test_what_each_rank_does_with_its_own_part() -> None:
+    own = "random.Random(self.seed).shuffle(mine)"
+    assert verdicts("FSDP811", APART, "pass", own) == {"unknown"}
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "if self.shuffle:\n            random.Random(self.seed).shuffle(order)",
+        "g = torch.Generator().manual_seed(self.seed)\n        if self.shuffle:\n"
+        "            order = torch.randperm(64, generator=g).tolist()",
+    ],
 )
-BY_RANK = {
-    "a slice": "return iter(list(range(self.count))[self.rank :: self.world])",
-    "a range": "return iter(range(self.rank, self.count, self.world))",
-    "one after the other": "for i in range(self.rank, self.count, self.world):\n            yield i",
-    "all of a slice": "yield from sorted(order(self.count))[self.rank :: self.world]",
-    "islice": "return itertools.islice(range(self.count), self.rank, None, self.world)",
-}
-PERHAPS = {
-    "all": "return iter(range(self.count))",
-    "a slice for all": "return iter(list(range(self.count))[2 :: self.world])",
-    "on one way": (
-        "if self.count > 9:\n            return iter(range(self.rank, self.count, self.world))\n"
-        "        return iter(range(self.count))"
-    ),
-    "not known": "return deal(self.rank, self.world)",
-    "a range of its own": "range = deal\n        return iter(range(self.rank, self.count, self.world))",
+def test_it_does_not_shuffle(order: str) -> None:
+    assert verdicts("FSDP811", f"{APART}, shuffle=False", order) == {"unknown"}
+
+
+LOCAL = {
+    "the rank on the node": ("local, world, 1", True),
+    "the rank in the job": ("rank, world, 1", False),
+    "each node deals out for itself": ('local, int(os.environ["LOCAL_WORLD_SIZE"]), 1', False),
+    "of some parts": ("local, 8, 1", False),
 }
 
 
-def skipped(body: str, rank: str = "dist.get_rank()", keyword: str = "sampler") -> bool:
-    helper = "import itertools\nfrom helper_lib import deal, order\n"
-    return "FSDP801" in said(helper + DEALS.format(body, rank) + SKIPS.format(keyword)).codes
-
-
-@pytest.mark.parametrize("name", BY_RANK)
-def test_each_rank_has_its_own(name: str) -> None:
-    assert skipped(BY_RANK[name])
-
-
-@pytest.mark.parametrize("name", PERHAPS)
-def test_the_ranks_may_have_the_same(name: str) -> None:
-    assert not skipped(PERHAPS[name])
-
-
-def test_batches_of_a_sampler_and_a_number_that_is_no_rank() -> None:
-    assert skipped(BY_RANK["a slice"], keyword="batch_sampler")
-    assert not skipped(BY_RANK["a slice"], rank="0")
-    assert not skipped(BY_RANK["a slice"], rank='int(os.environ["LOCAL_RANK"])')
-
-
-GENERATES = """
-class Writer(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(8, 8)
-
-    def forward(self, x):
-        return self.layer(x)
-
-    def write(self, x, most):
-        done = torch.zeros(len(x), dtype=torch.bool)
-        for _ in range(most):
-            x = self.layer(x)
-            done |= x.argmax(-1) == 3
-            {}
-                break
-        return x
-
-writer = Writer()
-fully_shard(writer.layer)
-fully_shard(writer)
-register_fsdp_forward_method(writer, "write")
-for x, y in loader:
-    if os.environ.get("LONG"):
-        writer.write(x, {})
-"""
-ENDS = {
-    "its own batch": ("if done.all():", {"FSDP405"}),
-    "all have agreed": ("left = (~done).sum()\n            dist.all_reduce(left)\n            if left == 0:", set()),
-    "a setting": ('if os.environ.get("SHORT"):', set()),
-}
-
-
-@pytest.mark.parametrize("name", ENDS)
-@pytest.mark.parametrize("most", ["3", 'int(os.environ["MOST"])'])
-def test_a_loop_of_a_forward_that_a_rank_leaves(name: str, most: str) -> None:
-    ends, codes = ENDS[name]
-    text = "from torch.distributed.fsdp import register_fsdp_forward_method\n" + GENERATES.format(ends, most)
-    assert set(said(text).codes) & {"FSDP405", "FSDP801"} == codes
+@pytest.mark.parametrize("name", LOCAL)
+def test_all_ranks_of_the_job_share_by_the_rank_on_the_node(name: str) -> None:
+    given, violated = LOCAL[name]
+    assert ("violated" in verdicts("FSDP808", given, ORDERS["python"])) is violated

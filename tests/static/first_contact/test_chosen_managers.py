@@ -82,6 +82,6 @@ def test_it_never_switches_back(way: str, back: str) -> None:
 def test_a_stack_of_managers_is_not_followed_as_one() -> None:
     stacked = "with ExitStack() as stack:\n            stack.enter_context(quiet(model))"
     program = TRAIN.replace("WITH", stacked)
-    assert analyse(script(program, HELPERS.replace("self.BACK", "pass").replace("BACK", BACK))).verdicts(
-        "FSDP604"
-    ) == {"unknown"}
+    assert analyse(script(program, HELPERS.replace("self.BACK", "pass").replace("BACK", BACK))).verdicts("FSDP604") == {
+        "unknown"
+    }

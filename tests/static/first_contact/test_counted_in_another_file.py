@@ -44,7 +44,7 @@ while True:
 @pytest.mark.parametrize("begins", ["0", "1"])
 @pytest.mark.parametrize(("counts", "expected"), [("progress.step += 1", "violated"), ("progress.best -= 1", "upheld")])
 def test_what_is_done_every_fifty_steps(begins: str, counts: str, expected: str) -> None:
-    """The probe leaves the root gathered between the backward and the step; a step that is never counted is never 50."""
+    """The probe leaves the root gathered between the backward and the step; one that is never counted is never 50."""
     files = {
         "train.py": script(TRAIN.replace("COUNTS", counts), "from progress import Progress"),
         "progress.py": PROGRESS.replace("BEGINS", begins),

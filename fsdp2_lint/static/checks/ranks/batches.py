@@ -17,6 +17,7 @@ from ..launch.machines import may_be_one_machine, on_one_machine
 from ..shared.program import AtStep
 from .data import inputs, not_followed
 from .data_sources import alike, code_varies, made_by_rank, made_of, origin_known, seeded_alike
+from .own_dealing import by_node, given_to
 from .peers import apart
 from .split_inputs import may_split
 
@@ -40,7 +41,19 @@ class StaticBatch(AtStep[events.Called]):
             if made_by_rank(self.program, loader.dataset):
                 return unknown("each node may have data of its own")
             return yes(Place(sampler.made.when, "this sampler takes the rank on the node for the rank in the job"))
+        for loader in self._loaders():
+            for stride in filter(None, (by_node(self.program, obj) for obj in given_to(self.program, loader))):
+                why = not_followed(self.program) or may_split(self.program, self.step)
+                if why or on_one_machine(self.program, self.step) or may_be_one_machine(self.step.guard):
+                    return unknown(why or "whether there are several nodes is not known")
+                return yes(Place(stride.at(self.program), "these are dealt out by the rank on the node"))
         return self.program.excluded("no sampler that was seen is given the rank on the node")
+
+    def _loaders(self) -> Iterator[Loader]:
+        """Those that what it is given is made of."""
+        for value in made_of(self.program.machine, self.step.what.args):
+            if isinstance(value, Obj) and (loader := value.atom.state(Loader)) is not None:
+                yield loader
 
     def same_in_each_replica(self) -> Answer[Place]:
         """Is its part of the data chosen by the rank on one dimension of a mesh that replicates along the other?"""

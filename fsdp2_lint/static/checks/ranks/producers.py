@@ -15,6 +15,7 @@ from .batches import StaticBatch
 from .data import StaticEpochs, StaticKeptLoader, StaticSampler, trained_on
 from .errors import StaticHandler, handlers_around
 from .orders import StaticRounds
+from .own_dealing import StaticOwnSampler
 
 
 @on(events.Collective)
@@ -28,6 +29,13 @@ def repeated(program: Program, step: Step[events.Collective]) -> Iterator[Event]
 def sampler_made(program: Program, step: Step[events.Sampler]) -> Iterator[Event]:
     if program.machine.libraries.any_sharded:
         yield SamplerMade(when=step.when, sampler=StaticSampler(program, step))
+
+
+@on(events.Loader)
+def own_sampler_made(program: Program, step: Step[events.Loader]) -> Iterator[Event]:
+    sampler = StaticOwnSampler(program, step)
+    if program.machine.libraries.any_sharded and sampler.dealing() is not None:
+        yield SamplerMade(when=step.when, sampler=sampler)
 
 
 @on(events.LoaderRead)
