@@ -9,9 +9,11 @@ from ....vocab.finding import Place
 from ...domain import events
 from ...domain.path_conditions import PathCondition
 from ...domain.values import Const, DictV, ListV, Loaded, Obj, Rank, StateDict, Text, TupleV, Value
+from ...libraries.torch.training.schedulers import SCHEDULERS
 from ..ranks.alike import same_on_all_ranks
 from ..ranks.rank_paths import split_by_rank
 from ..shared.program import AtStep
+from ..training.optimizers import StaticHyperparameters
 from .own_parts import own_of_ranks
 from .payloads import StaticPayload
 
@@ -26,24 +28,37 @@ class StaticSharedKeys(AtStep[events.DcpSaved]):
             return unknown(why or "each rank may write a checkpoint or keys of its own")
         payload = self.step.what.payload
         parts = payload.items if isinstance(payload, TupleV) else (payload,)
-        if not self._shared(parts[0]):
+        shared = self._shared(parts[0])
+        if not shared:
             parts = parts[:1]  # what Stateful objects return may be under these keys
         for part in parts:
             for path, key, leaf in self._keyed(part, self.step.guard, "", _DEPTH):
                 if split_by_rank(path)[0] is None and (own := own_of_ranks(self.program, self.step, leaf)) is not None:
                     return yes(Place(own[0], f"{own[1]} under {key or 'one key'}"))
-                if self._may_differ(leaf):
+                if self._may_differ(leaf, asked=shared):
                     why = f"whether each rank has its own under {key or 'one key'} is not known"
         return unknown(why) if why else StaticPayload(self.program, self.step).all_parts()
 
-    def _may_differ(self, leaf: Value) -> bool:
-        """Anything but the state of models and optimizers, settings, and what is written out."""
+    def _may_differ(self, leaf: Value, *, asked: bool) -> bool:
+        """Anything but the state of models and optimizers, settings, and what is written out.
+
+        ``asked``: what Stateful objects return is among the parts, too.
+        """
         machine = self.program.machine
         if isinstance(leaf, StateDict):
             owners = [each for _, each in machine.leaves(leaf.owner) if isinstance(each, Obj)]
             known = (self.program.concerned(each) or each in machine.libraries.optimizers for each in owners)
-            return not owners or not all(known)
+            return not owners or not (all(known) or all(map(self._counts_alike, owners)))
+        if asked and isinstance(leaf, Obj) and leaf.atom.kind == "instance" and machine.find_attr(leaf, "state_dict"):
+            return False
         return isinstance(leaf, (Obj, Rank, Text, Loaded)) and not same_on_all_ranks(self.program, leaf)
+
+    def _counts_alike(self, scheduler: Obj) -> bool:
+        """Is it one of torch's schedulers, and is all that any is given, its numbers and its steps, the same?"""
+        if not scheduler.atom.origin.startswith(SCHEDULERS):
+            return False
+        given = self.program.trace.of(events.HyperparameterGiven)
+        return not any(StaticHyperparameters(self.program, step).differ().possibly for step in given)
 
     def _shared(self, payload: Value) -> bool:
         """Are its keys the same on all ranks?"""

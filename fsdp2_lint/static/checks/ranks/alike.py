@@ -14,6 +14,7 @@ from ..shared.conditions import objects_in
 from ..shared.program import Program
 from .data_sources import origin_known
 
+_WRITTEN = frozenset(f"torch.{name}" for name in "tensor as_tensor zeros ones full arange eye linspace".split())
 _CALCULATES = frozenset(dir(str)) | frozenset("item tolist any all sum mean max min is_integer".split())
 
 
@@ -67,6 +68,8 @@ class _Alike:
             return True
         if atom.counter and at.parent is None:
             return atom.counter not in machine.counted_apart
+        if at.parent is None and atom.origin in _WRITTEN and not atom.keeps and atom.state(Computation) is None:
+            return True  # of constants alone
         if at.parent is not None and (given := machine.store.get((at.parent, SOME))) is not None:
             return at.item == SOME or self.all(given)  # by whoever sets fields by names that a file says
         of = computation.of if (computation := atom.state(Computation)) is not None else atom.operands or atom.keeps

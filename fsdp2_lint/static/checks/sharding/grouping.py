@@ -10,7 +10,7 @@ from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.path_conditions import PathCondition
 from ...domain.relations import Relation
-from ...domain.values import Const, ListV, Obj, Params, ParamV, Text, TupleV, Value
+from ...domain.values import Const, ListV, Obj, Params, ParamV, Text, TupleV, Value, is_call
 from ...libraries.torch.precision.dtypes import DEFAULT, SOME_DTYPE, LayerDtype
 from ..shared.program import OfStep, Program
 from ..shared.structure import leaves, perhaps_experts
@@ -112,22 +112,33 @@ class StaticGrouping(OfStep[events.Sharded]):
         if self.step.what.listed or self.step.guard.blurred:
             return unknown(f"what belongs to the group of {self.label} is not known")
         first: dict[str, str] = {}
+        dtypes: set[str | None] = set()  # also of what is frozen, perhaps
         for name, layer in leaves(self.program.machine, self.obj):
-            if group_of(self.program, layer) is not self.step:
+            group = group_of(self.program, layer)
+            if group is not self.step:
+                dtypes |= {None} if group is None else set()
                 continue
             dtype = self.dtype(layer)
+            dtypes.add(dtype)
             if dtype is not None and self._is_trained(layer):
                 first.setdefault(dtype, f"{dtype} ({name})")
-        if len(first) < 2:
+        if len(first) > 1:
+            why = self.program.escaped(self.obj, before=self.step)
+            return unknown(why) if why else yes(" and ".join(first.values()))
+        if None in dtypes or len(dtypes) > 1 or self._exchanged():
             return unknown("the dtypes of all parameters are not written in the source")
-        why = self.program.escaped(self.obj, before=self.step)
-        return unknown(why) if why else yes(" and ".join(first.values()))
+        return self.program.nothing(self.obj, events.Cast, before=self.step, parts=True)
+
+    def _exchanged(self) -> bool:
+        """May loaded tensors, of whichever dtype, have taken the place of parameters?"""
+        loads = (each for each in self.program.trace.of(events.Loaded) if each.index < self.step.index)
+        return any(each.what.assign and self.program.touches(self.obj, each.subject) for each in loads)
 
     def dtype(self, layer: Obj) -> str | None:
         """As it is when the group is made; None if the source does not say it for sure."""
-        if layer.atom.parameter is not None:
-            return None
         said = layer.atom.state(LayerDtype)
+        if said is None and layer.atom.parameter is not None:
+            return None
         dtype = said.name if said is not None else DEFAULT
         for cast in self.program.trace.of(events.Cast):
             if cast.index > self.step.index or cast.subject is None:
@@ -136,11 +147,11 @@ class StaticGrouping(OfStep[events.Sharded]):
             if relation in _BELOW:
                 sure = self.step.guard.implies(cast.guard) and cast.context == 0 and cast.what.dtype != SOME_DTYPE
                 dtype = cast.what.dtype if sure else None
-            elif relation is Relation.MAY:
-                dtype = None
-        if dtype == DEFAULT:
-            return None if any(True for _ in self.program.trace.of(events.DefaultDtype)) else "float32"
-        return dtype
+            elif relation is Relation.MAY or relation is Relation.INSIDE and not any(map(is_call, cast.subject.path)):
+                dtype = None  # a weight of it, and not what it returned
+        if any(True for _ in self.program.trace.of(events.DefaultDtype)):
+            return None if dtype == DEFAULT or said is not None and said.name != DEFAULT else dtype
+        return "float32" if dtype == DEFAULT else dtype
 
     def _is_trained(self, layer: Obj) -> bool:
         return not any(

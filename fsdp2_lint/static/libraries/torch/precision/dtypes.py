@@ -7,7 +7,7 @@ from astroid import nodes
 from .....vocab.declared import record
 from .....vocab.finding import Moment
 from ....domain import events
-from ....domain.values import NONE, AbstractObject, Const, Obj, ParamV, Value, unknown
+from ....domain.values import NONE, AbstractObject, Const, Ext, Obj, ParamV, Value, unknown
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import external
@@ -38,6 +38,8 @@ def converted(machine: Machine, obj: Obj, name: str, call: Call) -> None:
     """``model.to(torch.bfloat16)``, ``model.half()``. What a forward converts is data."""
     if not _is_module(obj) and _names_dtype(machine, name, call):
         machine.libraries.cast_tensors.add(obj)
+        if _is_tensor(obj) and obj.atom.state(LayerDtype) is not None:
+            obj.atom.know(LayerDtype(None))
     if machine.libraries.inside or _is_tensor(obj):
         return
     if (dtype := _BY_NAME.get(name, "")) or name not in ("to", "type"):
@@ -57,10 +59,16 @@ def _perhaps_dtype(machine: Machine, call: Call) -> bool:
     """May an argument be a dtype that is not known? Devices are known as such by what made them."""
     given = [*call.args, *(value for name, value in call.kwargs.items() if name != "device")]
     return any(
-        isinstance(leaf, Obj) and not dtype_name(leaf) and not device_kind(machine, leaf)
+        _may_be_dtype(machine, leaf) and not dtype_name(leaf)
         for value in given
         for _, leaf in machine.alternatives(value)
     )
+
+
+def _may_be_dtype(machine: Machine, leaf: Value) -> bool:
+    if isinstance(leaf, Ext):
+        return not machine.libraries.harmless(leaf.qname)
+    return isinstance(leaf, Obj) and not device_kind(machine, leaf)
 
 
 def _is_module(obj: Obj) -> bool:

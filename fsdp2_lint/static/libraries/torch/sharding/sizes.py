@@ -10,6 +10,7 @@ from ....domain.values import AbstractObject, Const, GuardedUnion, ListV, Obj, T
 from ....interpreter.call import Call
 from ....interpreter.expressions.numbers import is_multiple, said_by_all
 from ...interface import Machine
+from ..precision.dtypes import LayerDtype, of_layer
 
 Number = int | tuple[int, ...]
 
@@ -119,7 +120,9 @@ def note_layer(machine: Machine, made: AbstractObject, name: str, call: Call) ->
 
 
 def note_tensor(machine: Machine, made: AbstractObject, qname: str, call: Call) -> None:
-    """Notes of a tensor that torch makes anew how many elements it has, or who says it."""
+    """Notes of a tensor that torch makes anew its dtype, and how many elements it has, or who says it."""
+    if qname in _BY_SHAPE:
+        made.know(LayerDtype(of_layer(call)))
     shape = call.args[:1] if qname == "torch.full" else call.args if qname in _BY_SHAPE else []
     numbers = [number(machine, value) for value in shape]
     known = [_volume(each) for each in numbers if each is not None]

@@ -12,8 +12,8 @@ from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import external
 
-_MODULE = "torch.optim.lr_scheduler."
-PLATEAU = _MODULE + "ReduceLROnPlateau"
+SCHEDULERS = "torch.optim.lr_scheduler."
+PLATEAU = SCHEDULERS + "ReduceLROnPlateau"
 # What a scheduler is told of how long and how far it goes, by the position of each.
 _TOLD = {
     "OneCycleLR": {"max_lr": 1, "total_steps": 2, "epochs": 3, "steps_per_epoch": 4},
@@ -46,10 +46,10 @@ def optimizer_made(machine: Machine, optimizer: Obj, call: Call) -> None:
         _given(machine, call, call.arg(1 if name == "lr" else None, name), name, optimizer)
 
 
-@external(PLATEAU, *(_MODULE + name for name in (*_TOLD, *_OTHERS)))
+@external(PLATEAU, *(SCHEDULERS + name for name in (*_TOLD, *_OTHERS)))
 def made(machine: Machine, call: Call) -> Value:
     scheduler = machine.libraries.call_other(call.name, call)
-    name = call.name.removeprefix(_MODULE)
+    name = call.name.removeprefix(SCHEDULERS)
     if isinstance(scheduler, Obj):
         optimizer = call.arg(0, "optimizer") or NONE
         scheduler.atom.know(Scheduler(name, optimizer))
