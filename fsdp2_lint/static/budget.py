@@ -86,6 +86,12 @@ class Budget:
         "of one function that reaches no sharding call, over all its calls",
         "its calls become unseen code",
     )
+    training_share: float = _limit(
+        0.5,
+        "of what the program has left",
+        "likewise, once something is sharded, where the function has a model, an optimizer or a loader in its hands",
+        "as above",
+    )
     call_share: float = _limit(
         0.75, "of what the caller has left", "the innermost long call ends first, and its callers go on", "as above"
     )

@@ -58,16 +58,27 @@ class StaticInitialWeights(Subject):
         if drawn is None or self.obj.parent is not None or not has_parameters(self.program.machine, self.obj):
             return unknown(f"where {self.label} is built was not seen")
         before = [step for step in self.program.trace.of(events.Seeded, before=self.sharding) if step.index < drawn.at]
+        before = [step for step in before if step.guard.compatible(self.sharding.guard)]
         seeds = [step for step in before if "torch" in step.what.generators]
-        apart = bool(seeds) and seeds[-1].what.by_rank and self.sharding.guard.implies(seeds[-1].guard)
-        if not apart and (not seeds or is_common(self.program, seeds[-1])):
+        apart = self._apart(seeds)
+        if apart is None and (not seeds or is_common(self.program, seeds[-1])):
             return self.program.nothing(self.obj, events.Seeded, before=self.call)
-        loads = [step for step in self._filled(since=seeds[-1].index) if isinstance(step.what, events.Loaded)]
+        seed = apart or seeds[-1]
+        loads = [step for step in self._filled(since=seed.index) if isinstance(step.what, events.Loaded)]
         again = list(dict.fromkeys([*loads, *self._filled(since=drawn.at)]))
-        found = self._replaced(seeds[-1], again) if again else self._seeded(seeds[-1])
-        if found.possibly and not apart:
-            return unknown(f"whether {seeds[-1].when.at} sets the same seed on all ranks is not known")
+        found = self._replaced(seed, again) if again else self._seeded(seed)
+        if found.possibly and apart is None:
+            return unknown(f"whether {seed.when.at} sets the same seed on all ranks is not known")
         return found
+
+    def _apart(self, seeds: list[Step[events.Seeded]]) -> Step[events.Seeded] | None:
+        """The seed by rank that is surely set; what may be set after it is by rank, too."""
+        for step in reversed(seeds):
+            if not step.what.by_rank:
+                return None
+            if self.sharding.guard.implies(step.guard):
+                return step
+        return None
 
     def _seeded(self, seed: Step[events.Seeded]) -> Answer[Place]:
         why = self._not_followed(seed)
@@ -126,11 +137,12 @@ class StaticInitialWeights(Subject):
         return self.program.touches(self.obj, step.subject)
 
     def _filled(self, since: int) -> list[AnyStep]:
-        """What may give it other weights."""
+        """What may give it other weights, in a run in which it is sharded."""
         steps = self.program.trace.of(
             events.Loaded, events.Written, events.StateSet, events.Meta, events.Emptied, events.Wrapped
         )
         found = [step for step in steps if step.index >= since and (step.subject is None or self._is_this(step))]
+        found = [step for step in found if step.guard.compatible(self.sharding.guard)]
         return [step for step in found if step.index < self.call.index or step.context]
 
     def _not_followed(self, begin: AnyStep) -> str:
@@ -143,6 +155,7 @@ class StaticInitialWeights(Subject):
             step
             for step in self.program.trace.of(events.Collective)
             if begin.index < step.index < self.call.index and step.what.name.startswith(FILLING)
+            if step.guard.compatible(self.sharding.guard)
         ]
 
     def _unseen(self) -> str:

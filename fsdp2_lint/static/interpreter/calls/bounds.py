@@ -37,6 +37,8 @@ class Bounds(Managers[L]):
         aside = not self.project.may_shard(func.module.path, func.node, func.owner.name if func.owner else "")
         if aside:
             most = BUDGET.call_steps * (BUDGET.of_models if is_model(receiver) else 1)
+            if self.libraries.any_sharded and self._trains(call, receiver):
+                most = max(most, int((self.max_steps - self.steps) * BUDGET.training_share))
             left = max(most - self.spent.get(func.node, 0), BUDGET.short_call)
             self.call_limit = began + min(left, int((outer - began) * BUDGET.call_share) if outer is not None else left)
         mark, born = self.store.mark(), self.fresh()
@@ -59,6 +61,11 @@ class Bounds(Managers[L]):
         finally:
             self.call_limit = outer
             self.spent[func.node] = self.spent.get(func.node, 0) + self.steps - began
+
+    def _trains(self, call: Call, receiver: Value | None) -> bool:
+        """Has it a model, an optimizer or a loader in its hands, or something that holds one, such as a trainer?"""
+        handed = [*call.all, *([receiver] if receiver is not None else [])]
+        return any(self.matters(leaf, 0) for value in handed for leaf in self.inside(value))
 
     def cut(self, func: Func, call: Call, receiver: Value | None, aside: bool) -> None:
         """What a call that was not followed to its end may have changed.

@@ -71,12 +71,18 @@ class GeneratorState:
 def seed(machine: Machine, call: Call) -> Value:
     generators = _SEEDS[call.name]
     value = call.arg(0, "seed") or call.arg(None, "a")
-    leaves = [leaf for _, leaf in machine.alternatives(value)] if value is not None else []
-    own = [of_each_rank(machine, leaf, lambda other: differs(machine, other) is not True) for leaf in leaves]
-    by_rank = "torch" in generators and bool(own) and all(own)
-    machine.libraries.blank.seeded_by_rank = by_rank
-    differing = True if value is None else differs(machine, value)
-    machine.emit(events.Seeded(generators=generators, differs=differing, by_rank=by_rank, given=value), call.node)
+    seeds = list(machine.alternatives(value)) if value is not None else []
+    own = [of_each_rank(machine, leaf, lambda other: differs(machine, other) is not True) for _, leaf in seeds]
+    machine.libraries.blank.seeded_by_rank = "torch" in generators and bool(own) and all(own)
+    if value is None:
+        machine.emit(events.Seeded(generators=generators, differs=True, by_rank=False, given=None), call.node)
+    for (path, given), mine in zip(seeds, own):
+        if (joined := machine.guard.join(path)) is not None:
+            by_rank, apart = mine and "torch" in generators, differs(machine, given)
+            with machine.on_path(joined):
+                machine.emit(
+                    events.Seeded(generators=generators, differs=apart, by_rank=by_rank, given=given), call.node
+                )
     return NONE
 
 
