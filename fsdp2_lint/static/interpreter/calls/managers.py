@@ -11,7 +11,7 @@ from astroid import nodes
 from ....vocab.declared import record
 from ...budget import BUDGET
 from ...domain.path_conditions import PathCondition
-from ...domain.values import AbstractObject, Bound, Func, Obj, Value, unknown
+from ...domain.values import AbstractObject, Bound, Func, Obj, Value
 from ...frontend import relevance
 from ..call import Call
 from ..expressions.iteration import Iteration
@@ -50,24 +50,18 @@ class Managers(Iteration[L]):
             return self.in_manager(value, manager, inner)
         if len(arms) <= BUDGET.options and any(self.may_matter(leaf) for _, leaf in arms):
             return self.either_of(arms, manager, inner)
-        return self.in_one_of(arms, manager, inner)
-
-    def in_one_of(
-        self, arms: list[tuple[PathCondition, Value]], manager: nodes.NodeNG, inner: Callable[[Value], int]
-    ) -> int:
-        """None of them is run, as none can have a part in what is checked, or nobody knows what they do."""
         for _, leaf in arms:
-            waiting = _waiting(leaf)
-            if waiting is not None:
-                self.blur(waiting.func, [*waiting.given])
-            self.perhaps_managed(leaf, manager)
-        flow = inner(unknown("what one of several context managers yields", kind="opaque"))
+            self.passed_over(leaf, manager)
+        flow = self.in_manager(value, manager, inner)
         for _, leaf in arms:
-            self.perhaps_managed(leaf, manager)
+            self.passed_over(leaf, manager)
         return flow
 
-    def perhaps_managed(self, leaf: Value, manager: nodes.NodeNG) -> None:
-        if isinstance(leaf, Obj) and leaf.atom.kind == "opaque":
+    def passed_over(self, leaf: Value, manager: nodes.NodeNG) -> None:
+        """One of several is not run: it can have no part in what is checked, or nobody knows what it does."""
+        if (waiting := _waiting(leaf)) is not None:
+            self.blur(waiting.func, [*waiting.given])
+        elif isinstance(leaf, Obj) and leaf.atom.kind == "opaque":
             self.libraries.havoc("one of several context managers", Call(manager, [leaf]))
 
     def either_of(
