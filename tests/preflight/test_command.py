@@ -92,8 +92,9 @@ def test_a_finding_of_the_source_is_confirmed(
 def test_a_verdict_of_the_source_is_settled(
     preflight: Callable[..., Ran], capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Which dtypes meet in a group shows at its first forward."""
-    assert preflight(TRAINED, "--depth", "plan", "--ranks", "0,1", "train.py").code == 0
+    """Which dtypes meet in a group shows at its first forward, where the source leaves them to the environment."""
+    chosen = TRAINED.replace("fully_shard(model)", 'if os.environ.get("LOW"):\n    model[0].half()\nfully_shard(model)')
+    assert preflight(chosen, "--depth", "plan", "--ranks", "0,1", "train.py").code == 0
     assert invoke(["contract", "."]) in (0, 1)
     assert "settled by: the rehearsal" not in capfd.readouterr().out
     assert invoke(["contract", "--confirm", "fsdp2-lint-report", "."]) in (0, 1)
