@@ -40,6 +40,9 @@ def _has_no_parameters(made_by: str) -> bool:
     return holder in ("torch", "numpy", "numpy.random") and name not in _ANY_OBJECT or made_by in _OF_TORCH
 
 
+_VALUES = frozenset({"", "data", "real", "imag", "_local_tensor"})  # without a name, an item of it
+
+
 class Membership(Asked):
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -213,9 +216,11 @@ class Membership(Asked):
         local_parts.scaled(self.machine, leaf, by, node)
 
     def overwritten(self, leaf: ParamV, node: nodes.NodeNG, name: str = "") -> None:
-        """Another tensor takes the place of a parameter (of its ``data``), or of a part of it."""
+        """Another tensor takes the place of a parameter (of its ``data``), or of a part of it; another attribute is a
+        mark, and leaves its values."""
         slices.data_set(self.machine, leaf, name, node)
-        blank.written(self.machine, node, [leaf], buffers=False)
+        if name in _VALUES:
+            blank.written(self.machine, node, [leaf], buffers=False)
         if name == "data":
             for model in self.machine.objects(leaf.model):
                 dtypes.mapped(self.machine, model, node)

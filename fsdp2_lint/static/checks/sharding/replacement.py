@@ -78,11 +78,11 @@ class StaticReplacement(OfStep[events.Sharded]):
         return step.precedes(self.step) and step.what.read <= self.step.index and self._is_first(step, step.index)
 
     def _is_first(self, since: AnyStep, position: int) -> bool:
-        """Is this the first call that replaced any of them since then? One mistake is told once."""
+        """Is this the first call that surely replaced any of them since then? One mistake is told once."""
         if self.step.guard.blurred:
             return False
         return not any(
-            position <= earlier.index < self.step.index and self._touches(earlier, since)
+            position <= earlier.index < self.step.index and not earlier.guard.blurred and self._touches(earlier, since)
             for earlier in self.program.trace.of(events.Sharded)
         )
 
