@@ -146,7 +146,7 @@ class Budget:
     )
     list_items: int = _limit(256, "items", "of a list", "the list is open: others may be in it")
     dict_entries: int = _limit(96, "entries", "of a dict", "the dict is open: others may be in it")
-    visits: int = _limit(80, "rounds", "of a loop over known elements", "unseen code gets the other elements")
+    visits: int = _limit(240, "rounds", "of a loop over known elements", "unseen code gets the other elements")
     dir_names: int = _limit(24, "names", "that `dir()` lists of an object", "which names there are is unknown")
     text: int = _limit(200, "characters", "of a text that is known", "the text is unknown")
     tuple_leaves: int = _limit(64, "values", "in tuples of tuples", "the tuple is held as a list")

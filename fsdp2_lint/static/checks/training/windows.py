@@ -53,7 +53,7 @@ class StaticWindow(OfStep[events.Zeroed]):
             return many((), nothing)
         if len({name_of(each) for each, _ in switches}) > 1:
             return many((), unknown("which of the two switches decides is not known"))
-        if used := self._used_before():
+        if (used := self._used_before()) and self._is_last():
             if why := may_not_come(switches[-1][0], used) or self._cut_short(used):
                 return many((), unknown(why))
             return many((), program.excluded(f"the step at {used.when.at} uses them before"))
@@ -65,11 +65,20 @@ class StaticWindow(OfStep[events.Zeroed]):
             return many((), unknown(f"which groups {last.when.at} switches is not known"))
         if name_of(last) == ALL_REDUCE and not in_replicas(program, self.obj).surely:
             return many((), unknown("whether the mesh has replicas is not known"))
+        if not self._is_last():
+            return many((), unknown(f"whether a window ends with the backward of {self.early.when.at} is not known"))
         if why := self._undecided(last) or self._helped() or program.managed(self.obj):
             return many((), unknown(why))
         if why := switched_elsewhere(program, self.obj, last, self.late, name_of(last)):
             return many((), unknown(why))
         return many([Carried(self.label, self.early.when, self.step.when)], nothing)
+
+    def _is_last(self) -> bool:
+        """Does no other backward come after it in the same run, where it is the last before the clearing?"""
+        own = (
+            each for each in self.program.trace.of(events.Backward, after=self.early) if each.index < self.step.index
+        )
+        return not any(each.loops == self.early.loops and each.together(self.early) for each in own)
 
     def reset_by(self) -> Answer[Behaviour]:
         if next(self.program.trace.of(events.StepGivenUp), None) is None:
@@ -226,11 +235,16 @@ def windows(program: Program, step: Step[events.Zeroed], model: Obj) -> Iterator
     rounds = [loop for loop in step.loops if not ends_behind(program.project, step, loop)]
     again = [each for each in backwards if any(loop in each.loops for loop in rounds)]
     late = after[0] if after else again[0] if again else None
-    early = before[-1] if before and (before[-1] in again or not again) else again[-1] if again else None
-    if early is not None and late is not None:
-        yield early, late
-        yield from ((each, late) for each in before if _is_other_side(each, early))
+    made = before if before and (before[-1] in again or not again) else again
+    if made and late is not None:
+        yield made[-1], late
+        yield from ((each, late) for each in made[:-1] if _may_be_last(program, each, made[-1]))
 
 
-def _is_other_side(one: Step[events.Backward], other: Step[events.Backward]) -> bool:
-    return one.loops == other.loops and not one.guard.undriven.compatible(other.guard.undriven)
+def _may_be_last(program: Program, one: Step[events.Backward], last: Step[events.Backward]) -> bool:
+    """Is there a run without the last one: on the other side of a branch, or where the loop is left before it?"""
+    if one.loops != last.loops:
+        return False
+    ways = [formula for formula, _ in last.guard.without_literals(one.guard.literal_set).literals if is_fork(formula)]
+    left = any(program.machine.fork_kinds.get(formula[1][1], 0) for formula in ways)
+    return left or not one.guard.undriven.compatible(last.guard.undriven)

@@ -225,6 +225,9 @@ class Expressions(Texts[L]):
         if op == "*" and isinstance(left, (ListV, TupleV)) and isinstance(right, Const):
             if (held := lists.repeated(self.listing(left), right)) is not None:
                 return self.listed(held)
+        if op == "*" and isinstance(left, (ListV, TupleV)) and isinstance(right, Obj):
+            if (held := lists.repeated_often(self.listing(left))) is not None:
+                return self.listed(held)
         if op in ("&", "|") and domains.is_flag(self, left) and domains.is_flag(self, right):
             parts = [self.truth(left), self.truth(right)]
             return self.cond(both(parts) if op == "&" else either(parts))
