@@ -90,6 +90,14 @@ def test_it_does_not_shuffle(order: str) -> None:
     assert verdicts("FSDP811", f"{APART}, shuffle=False", order) == {"unknown"}
 
 
+def test_a_method_that_the_class_writes_anew() -> None:
+    """What its base would do to the order is not done."""
+    own = OWN.replace("ORDER", ORDERS["python"]).replace("AFTER", "pass")
+    own += "\n\nclass Plain(Strided):\n    def plan(self):\n        return list(range(self.size))\n"
+    train = TRAIN.replace("Strided(64, GIVEN)", f"Plain(64, {APART})")
+    assert analyse(script(train, own)).verdicts("FSDP811") == {"unknown"}
+
+
 LOCAL = {
     "the rank on the node": ("local, world, 1", True),
     "the rank in the job": ("rank, world, 1", False),

@@ -103,12 +103,13 @@ class StaticOwnSampler(AtStep[events.Loader]):
 
 
 def _methods(program: Program, obj: Obj) -> Iterator[tuple[Module, nodes.FunctionDef]]:
-    cls = program.machine.class_of(obj)
+    """Those that calls find: of a class, and of its bases what it does not write anew."""
+    cls, found = program.machine.class_of(obj), set[str]()
     for base in program.machine.mro(cls) if isinstance(cls, ClassV) else ():
-        if isinstance(base, ClassV):
-            for node in class_body(base.node).values():
-                if isinstance(node, nodes.FunctionDef):
-                    yield base.module, node
+        for name, node in class_body(base.node).items() if isinstance(base, ClassV) else ():
+            if isinstance(base, ClassV) and isinstance(node, nodes.FunctionDef) and name not in found:
+                yield base.module, node
+            found.add(name)
 
 
 def _field(program: Program, obj: Obj, method: nodes.FunctionDef, node: nodes.NodeNG) -> Value | None:
