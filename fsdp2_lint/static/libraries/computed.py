@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ...vocab.declared import record
-from ..domain.values import Obj, Rank, Text, Value, is_call
+from ..domain.choices import options
+from ..domain.values import Cond, Obj, Rank, Text, Value, is_call
 from .interface import Machine
 
 UNSEEN = ""  # how unseen code made something of what it was given
@@ -13,10 +14,13 @@ UNSEEN = ""  # how unseen code made something of what it was given
 
 @record
 class Computation:
-    """A function of torch, or of Python's own, made a value ``of`` these, constants left out."""
+    """A function of torch, or of Python's own, made a value ``of`` these, constants left out.
+
+    Which constant it was given, a condition among them says.
+    """
 
     function: str
-    of: tuple[Obj | Rank | Text, ...]
+    of: tuple[Obj | Rank | Text | Cond, ...]
 
 
 @record
@@ -27,8 +31,10 @@ class Element:
 
 
 def computed(machine: Machine, made: Value, function: str, given: Iterable[Value]) -> None:
-    leaves = (leaf for value in given for leaf in machine.inside(value))
-    of = tuple(dict.fromkeys(leaf for leaf in leaves if isinstance(leaf, (Obj, Rank, Text))))
+    values = list(given)
+    leaves = [leaf for value in values for leaf in machine.inside(value)]
+    leaves += [Cond(path.formula) for value in values for path, _ in options(value) if path.literals]
+    of = tuple(dict.fromkeys(leaf for leaf in leaves if isinstance(leaf, (Obj, Rank, Text, Cond))))
     if of and isinstance(made, Obj) and made.parent is None:
         made.atom.know(Computation(function, of))
 

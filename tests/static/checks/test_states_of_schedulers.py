@@ -12,6 +12,7 @@ from torch.distributed.checkpoint.state_dict import get_state_dict
 from torch.distributed.checkpoint.stateful import Stateful
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau, StepLR
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+from elsewhere import chosen
 
 
 class State(Stateful):
@@ -50,6 +51,16 @@ CASES = {
     "steps": ("StepLR(optimizer, step_size=3)", "", "self.epoch", "upheld"),
     "by the rank": ("StepLR(optimizer, step_size=3 + dist.get_rank())", "", "self.epoch", "unknown"),
     "by its own loss": ("ReduceLROnPlateau(optimizer)", "loss.item()", "self.epoch", "unknown"),
+    "a number beside it": ("StepLR(optimizer, step_size=3)", "", "torch.tensor(3)", "upheld"),
+    "whether it is the first": ("StepLR(optimizer, step_size=3)", "", "torch.tensor(dist.get_rank() == 0)", "unknown"),
+    "by the rank, in words": (
+        "StepLR(optimizer, step_size=3)",
+        "",
+        "torch.tensor(1 if dist.get_rank() == 0 else 2)",
+        "unknown",
+    ),
+    "by unseen code": ("StepLR(optimizer, step_size=3)", "", "torch.tensor(1 if chosen() else 2)", "unknown"),
+    "by a file": ("StepLR(optimizer, step_size=3)", "", "torch.tensor(1 if os.path.exists('a') else 2)", "unknown"),
     "a rank beside it": ("StepLR(optimizer, step_size=3)", "", "dist.get_rank() * 10", "violated"),
 }
 

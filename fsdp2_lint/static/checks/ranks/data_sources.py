@@ -11,6 +11,7 @@ from ...domain.values import (
     NONE,
     Bound,
     ClassV,
+    Cond,
     Const,
     DictV,
     Func,
@@ -197,7 +198,7 @@ def _imported_inside(part: nodes.NodeNG) -> Iterator[str]:
 def _same(program: Program, value: Value) -> bool:
     """Is what a data set holds surely the same on each rank?"""
     if not isinstance(value, Obj):
-        return not isinstance(value, (Rank, Text)) or program.machine.per_rank(value) is False
+        return not isinstance(value, (Cond, Rank, Text)) or program.machine.per_rank(value) is False
     if program.machine.is_setting(value):
         return True
     while value.parent is not None and is_multiple(value.item):
