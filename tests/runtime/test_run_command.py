@@ -172,8 +172,16 @@ def test_a_report_of_another_program_confirms_nothing(broken_job: Done, tmp_path
 
 
 @pytest.mark.slow
-def test_contract_is_settled_by_its_own_report(broken_job: Done) -> None:
-    ran = call(broken_job.folder, *TOOL, "contract", "--confirm", job_folder(broken_job.folder), ".")
+def test_contract_is_settled_by_its_own_report(tmp_path: Path) -> None:
+    """Which dtypes a group has shows at its first forward, where the source leaves that to the environment."""
+    folder = tmp_path / "job"
+    shutil.copytree(BROKEN, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    plan = folder / "parallelize.py"
+    sharded = "    fully_shard(model, mesh=mesh)"
+    chosen = f'    if os.environ.get("LOW_PRECISION"):\n        model.head.half()\n{sharded}'
+    plan.write_text(f"import os\n{plan.read_text(encoding='utf-8').replace(sharded, chosen)}", encoding="utf-8")
+    assert call(folder, *TORCHRUN, "-m", "fsdp2_lint", "run", "--check", "train.py").code == 1
+    ran = call(folder, *TOOL, "contract", "--confirm", job_folder(folder), ".")
     assert "settled by: the job (3 steps, ranks 0-1)" in ran.out
 
 
