@@ -57,9 +57,12 @@ class StaticInitialWeights(Subject):
         drawn = self.obj.atom.state(Built)
         if drawn is None or self.obj.parent is not None or not has_parameters(self.program.machine, self.obj):
             return unknown(f"where {self.label} is built was not seen")
-        before = [step for step in self.program.trace.of(events.Seeded, before=self.sharding) if step.index < drawn.at]
-        before = [step for step in before if step.guard.compatible(self.sharding.guard)]
-        seeds = [step for step in before if "torch" in step.what.generators]
+        seeds = [
+            step
+            for step in self.program.trace.of(events.Seeded, before=self.sharding)
+            if step.index < drawn.at and "torch" in step.what.generators
+            if step.guard.compatible(self.sharding.guard)
+        ]
         apart = self._apart(seeds)
         if apart is None and (not seeds or is_common(self.program, seeds[-1])):
             return self.program.nothing(self.obj, events.Seeded, before=self.call)

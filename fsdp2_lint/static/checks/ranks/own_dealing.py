@@ -14,12 +14,13 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.declared import record
 from ....vocab.finding import Moment, Place
 from ...domain import events
-from ...domain.values import ClassV, Const, Obj, Rank, Value
+from ...domain.values import Const, Obj, Rank, Value
 from ...frontend.launchers import WORLD_SIZE
 from ...frontend.module import Module
 from ...frontend.origins import full_name
 from ...interpreter.syntax import class_body
 from ...libraries.torch.ranks.data import Loader
+from ...libraries.torch.ranks.dealing import field
 from ...libraries.torch.ranks.seeds import differs
 from ..shared.program import AtStep, Program
 
@@ -52,7 +53,9 @@ def strides(program: Program, obj: Obj) -> Iterator[Stride]:
     for module, method in _methods(program, obj):
         for node in method.nodes_of_class(nodes.Subscript):
             if isinstance(node.slice, nodes.Slice) and node.slice.lower is not None and node.slice.step is not None:
-                rank, parts = (_field(program, obj, method, part) for part in (node.slice.lower, node.slice.step))
+                rank, parts = (
+                    field(program.machine, obj, method, part) for part in (node.slice.lower, node.slice.step)
+                )
                 if rank is not None:
                     yield Stride(rank, parts, node.value, method, module)
 
@@ -80,7 +83,8 @@ class StaticOwnSampler(AtStep[events.Loader]):
                     continue
                 for seed in self._seeds(obj, each):
                     held = [
-                        _field(self.program, obj, each.method, part) for part in seed.nodes_of_class(nodes.Attribute)
+                        field(self.program.machine, obj, each.method, part)
+                        for part in seed.nodes_of_class(nodes.Attribute)
                     ]
                     if any(value is not None and differs(self.program.machine, value) is True for value in held):
                         where = Moment(self.program.machine.site(seed, each.module))
@@ -104,20 +108,12 @@ class StaticOwnSampler(AtStep[events.Loader]):
 
 def _methods(program: Program, obj: Obj) -> Iterator[tuple[Module, nodes.FunctionDef]]:
     """Those that calls find: of a class, and of its bases what it does not write anew."""
-    cls, found = program.machine.class_of(obj), set[str]()
-    for base in program.machine.mro(cls) if isinstance(cls, ClassV) else ():
-        for name, node in class_body(base.node).items() if isinstance(base, ClassV) else ():
-            if isinstance(base, ClassV) and isinstance(node, nodes.FunctionDef) and name not in found:
+    found = set[str]()
+    for base in program.machine.project_classes(obj):
+        for name, node in class_body(base.node).items():
+            if isinstance(node, nodes.FunctionDef) and name not in found:
                 yield base.module, node
             found.add(name)
-
-
-def _field(program: Program, obj: Obj, method: nodes.FunctionDef, node: nodes.NodeNG) -> Value | None:
-    """What a field of the object holds."""
-    owner = method.args.args[0].name if method.args.args else ""
-    if isinstance(node, nodes.Attribute) and isinstance(node.expr, nodes.Name) and node.expr.name == owner:
-        return program.machine.find_attr(obj, node.attrname)
-    return None
 
 
 def _made_of(program: Program, obj: Obj, stride: Stride) -> Iterator[nodes.NodeNG]:
@@ -159,7 +155,7 @@ def _surely_runs(program: Program, obj: Obj, call: nodes.Call) -> bool:
     method, inner, at = call.scope(), call, call.parent
     while isinstance(method, nodes.FunctionDef) and at is not method:
         if isinstance(at, (nodes.If, nodes.IfExp)) and inner is not at.test:
-            held = _field(program, obj, method, at.test)
+            held = field(program.machine, obj, method, at.test)
             taken = inner in at.body if isinstance(at, nodes.If) else inner is at.body
             if not isinstance(held, Const) or bool(held.value) is not taken:
                 return False

@@ -115,8 +115,9 @@ class StaticGrouping(OfStep[events.Sharded]):
         dtypes: set[str | None] = set()  # also of what is frozen, perhaps
         for name, layer in leaves(self.program.machine, self.obj):
             group = group_of(self.program, layer)
+            if group is None:  # perhaps of this one
+                dtypes.add(None)
             if group is not self.step:
-                dtypes |= {None} if group is None else set()
                 continue
             dtype = self.dtype(layer)
             dtypes.add(dtype)

@@ -226,7 +226,7 @@ Pair = tuple[Step[events.Backward], Step[events.Backward]]
 def windows(program: Program, step: Step[events.Zeroed], model: Obj) -> Iterator[Pair]:
     """The backward before the gradients are cleared, and the next one after; none where there are not both.
 
-    Where the last one stands on one side of a branch, so may the one before on the other.
+    Where the last one does not come in each run, the one before may be the last.
     """
     sharded = shardings(program, model)
     backwards = [each for each in program.trace.of(events.Backward) if is_there(sharded, each)]

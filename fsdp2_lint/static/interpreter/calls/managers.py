@@ -95,14 +95,6 @@ class Managers(Iteration[L]):
         )
         return self.frame_flow or FALL
 
-    def blur(self, func: Func, handed: list[Value]) -> None:
-        """A function that is not run was handed these."""
-        relevance = self.project.relevance
-        names, written = (ask(func.module, func.node) for ask in (relevance.mentioned, relevance.written))
-        if names is not None and written is not None:
-            names |= written  # what is only set is read by no name
-        self.open_data(handed, f"{func.name}() may change", names, written)
-
     def may_matter(self, leaf: Value) -> bool:
         """Is it a context manager of the project whose code can have a part in what is checked?"""
         if (waiting := _waiting(leaf)) is not None:

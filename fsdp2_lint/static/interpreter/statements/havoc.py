@@ -85,6 +85,14 @@ class Havoc(Machine[L]):
                         elif isinstance(held, Obj) and self.is_group(held):
                             self.open_group(held, why, names, handed)
 
+    def blur(self, func: Func, handed: list[Value]) -> None:
+        """A function that is not run was handed these."""
+        relevance = self.project.relevance
+        names, written = (ask(func.module, func.node) for ask in (relevance.mentioned, relevance.written))
+        if names is not None and written is not None:
+            names |= written  # what is only set is read by no name
+        self.open_data(handed, f"{func.name}() may change", names, written)
+
     def is_group(self, obj: Obj) -> bool:
         """Is it an object of the project that holds numbers and texts alone, such as a group of settings?"""
         if obj.atom.kind != "instance" or obj.parent is not None or obj.atom.module:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from astroid import nodes
 
-from ....domain.values import Bound, Ext, Func, Obj, Rank
+from ....domain.values import Bound, Ext, Func, Obj, Rank, Value
 from ...interface import Machine
 
 _SAME_ITEMS = frozenset(f"builtins.{name}" for name in ("iter", "list", "tuple", "sorted"))  # of what they are given
@@ -65,9 +65,14 @@ class _Dealing:
 
     def _is_rank(self, node: nodes.NodeNG | None) -> bool:
         """Is it a field of the object with the number of this rank in the job or in a group?"""
-        owner = self.method.node.args.args[0].name if self.method.node.args.args else ""
-        if not isinstance(node, nodes.Attribute) or not isinstance(node.expr, nodes.Name) or node.expr.name != owner:
-            return False
-        held = self.machine.find_attr(self.obj, node.attrname)
+        held = field(self.machine, self.obj, self.method.node, node)
         leaves = [leaf for _, leaf in self.machine.alternatives(held)] if held is not None else []
         return bool(leaves) and all(isinstance(leaf, Rank) and leaf.kind != "local" for leaf in leaves)
+
+
+def field(machine: Machine, obj: Obj, method: nodes.FunctionDef, node: nodes.NodeNG | None) -> Value | None:
+    """What ``self.name`` in a method of an object holds; None for any other expression."""
+    owner = method.args.args[0].name if method.args.args else ""
+    if isinstance(node, nodes.Attribute) and isinstance(node.expr, nodes.Name) and node.expr.name == owner:
+        return machine.find_attr(obj, node.attrname)
+    return None

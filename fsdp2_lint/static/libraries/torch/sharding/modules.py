@@ -38,7 +38,6 @@ from ..checkpoints.key_prefixes import note_compiled
 from ..initialisation import blank
 from ..launch.device import device_kind, placed, touch
 from ..precision import dtypes
-from ..precision.dtypes import LayerDtype
 from .module_tree import children, contents, descendants, was_loaded_by_library
 from .sizes import Size
 
@@ -303,7 +302,7 @@ def parameter(machine: Machine, call: Call) -> Value:
     given = call.arg(0, "data")
     if isinstance(given, Obj) and all(map(is_multiple, given.path)):
         atom.know(Size(given.atom.tensor_size))
-        if (said := given.atom.state(LayerDtype)) is not None:
+        if (said := given.atom.state(dtypes.LayerDtype)) is not None:
             atom.know(said)
         atom.sized_by = given.atom.said_by
     return atom.root
