@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from fsdp2_lint.files.discovery import Discovered, look_at, walk_project
+from fsdp2_lint.files.discovery import Discovered, look_at, outermost_package, walk_project
 from fsdp2_lint.files.kinds import is_test, methods_that_shard, speaks_of_fsdp2
 from fsdp2_lint.files.source import display_path
 from fsdp2_lint.static.frontend.common_names import COMMON
@@ -50,6 +50,10 @@ def around(given: Discovered, source_roots: Sequence[str]) -> Around:
     if given.whole:
         return Around(given.files if given.candidates else [], notes=unread(given.unread), linked=given.users > 0)
     project, imported = _survey(given)
+    package = outermost_package(given.files) if project.cut else ""
+    if package not in ("", given.root):
+        given.root = package  # its scripts import from it, and by its name what is in it
+        return around(given, source_roots)
     if not (given.candidates or project.candidates or project.cut):
         return Around(notes=_notes(project, given))  # there is nothing that could be in reach
     lookup = _lookup(given, project, source_roots)

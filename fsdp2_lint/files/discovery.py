@@ -317,6 +317,13 @@ def _above_packages(folder: str) -> str:
     return folder
 
 
+def outermost_package(paths: Iterable[str]) -> str:
+    """The package that is in no other one and holds all these files; empty if they lie in none."""
+    inside = common_folder(paths)
+    above = _above_packages(inside)
+    return os.path.join(above, os.path.relpath(inside, above).split(os.sep)[0]) if above != inside else ""
+
+
 def common_folder(paths: Iterable[str]) -> str:
     """The innermost folder that holds all given paths."""
     places = [real if os.path.isdir(real := os.path.realpath(path)) else os.path.dirname(real) for path in paths]

@@ -107,6 +107,26 @@ def test_without_a_project_a_package_is_no_root(tmp_path: Path, monkeypatch: pyt
     assert discover([str(tmp_path / "kit" / "deep" / "fs.py")]).root == str(tmp_path)
 
 
+def test_a_package_in_a_folder_that_holds_too_much_is_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its scripts import from where they lie, and by the name of the package."""
+    monkeypatch.setattr(discovery, "ROOT_MARKERS", ("no-such-marker",))
+    for folder in ("kit", "kit/deep"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "__init__.py").touch()
+    (tmp_path / "kit" / "train.py").write_text("from deep.parallel import shard\nfrom kit import data\n")
+    (tmp_path / "kit" / "data.py").touch()
+    (tmp_path / "kit" / "deep" / "parallel.py").write_text(FSDP2)
+    for number in range(6):
+        (tmp_path / f"other{number}.py").touch()
+    monkeypatch.setattr(discovery, "MOST", 6)
+    given = discover([str(tmp_path / "kit" / "train.py")])
+    found = around(given, [])
+    assert given.root == str(tmp_path / "kit") and not found.notes
+    assert {"kit/train.py", "kit/deep/parallel.py", "kit/data.py"} <= set(named(tmp_path, found.files))
+
+
 @pytest.mark.parametrize("marker", [".git/", "pyproject.toml"])
 def test_a_package_with_a_project_file_of_its_own_is_a_part_of_the_checkout(marker: str, tmp_path: Path) -> None:
     """Its imports begin where the checkout does: ``import inner.parallel`` in a file of ``inner``."""

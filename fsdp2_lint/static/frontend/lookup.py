@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ...vocab.declared import record
 
-NEVER_LOCAL = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "transformers", "accelerate"}
+NEVER_LOCAL = frozenset(sys.stdlib_module_names) | {"torch", "numpy"}
+# Names that projects also give to modules deep inside: theirs only in the root, which is on the path of scripts there.
+_LOCAL_IN_ROOT = frozenset({"transformers", "accelerate"})
 _IMPORT = re.compile(
     rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+"
     rb"(\([^()]*(?:\([^()\n]*\)[^()]*)*\)|[^\n#;]*)|import[ \t]+([^\n#;]*))",  # what opens inside is of a comment
@@ -73,6 +75,8 @@ class Lookup:
             return self._file(here, parts) if f"{here}{os.sep}".startswith(self._below_top) else None
         if not parts or parts[0] in NEVER_LOCAL:
             return None
+        if parts[0] in _LOCAL_IN_ROOT:
+            return None if self._is(self._top, _INIT) else self._file(self._top, parts)
         if here not in self._above:
             self._above[here] = [*self._source_folders, *self._around(here)]
         for folder in self._above[here]:
