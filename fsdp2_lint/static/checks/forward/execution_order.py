@@ -13,7 +13,7 @@ from ...domain.events import AnyStep, Step
 from ...domain.relations import Relation
 from ...domain.values import Const, Obj, is_each
 from ..shared.program import AtStep, OfStep, Program, Subject
-from ..shared.structure import from_a_library, leaves
+from ..shared.structure import from_a_library, leaves, owns_parameters
 from .forward import Group, concerns, group_of
 
 
@@ -141,7 +141,7 @@ def inner_keepers(program: Program, root: Obj, step: AnyStep) -> Iterator[Group]
 def pending(program: Program, forward: AnyStep, group: Group) -> tuple[AnyStep, AnyStep] | None:
     """The earlier forward that was trained, and the step to come, where ``forward`` lies between backward and step."""
     trace, module = program.trace, group.module
-    steps = [step for step in trace.of(events.Stepped) if _holds(program, step, module)]
+    steps = [step for step in trace.of(events.Stepped) if _holds(program, step, group)]
     coming = next((step for step in steps if forward.precedes(step)), None)
     backward = [step for step in trace.of(events.Backward) if step.precedes(forward)]
     if coming is None or not backward:
@@ -162,7 +162,16 @@ def pending(program: Program, forward: AnyStep, group: Group) -> tuple[AnyStep, 
     return (trained, coming) if trained is not None else None
 
 
-def _holds(program: Program, stepped: AnyStep, module: Obj) -> bool:
-    """Does the optimizer that steps hold the parameters of the whole module?"""
-    held = program.held_by.get(stepped.subject, ())
-    return any(program.relation(model, module) in (Relation.SAME, Relation.CONTAINS) for model in held)
+def _holds(program: Program, stepped: AnyStep, group: Group) -> bool:
+    """Does the optimizer that steps hold parameters of the group: those of the whole module, or of a part of it?"""
+    for part in program.held_by.get(stepped.subject, ()):
+        relation = program.relation(part, group.module)
+        if relation in (Relation.SAME, Relation.CONTAINS):
+            return True
+        if relation is not Relation.INSIDE:
+            continue
+        own = [part] if owns_parameters(part) else [layer for _, layer in leaves(program.machine, part)]
+        found = [group_of(program, layer, stepped) for layer in own]
+        if any(isinstance(each, Group) and each.module is group.module for each in found):
+            return True
+    return False

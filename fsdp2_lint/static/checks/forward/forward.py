@@ -42,7 +42,8 @@ class Group:
 
     def stays_gathered(self) -> bool | None:
         """Does it keep its parameters after a forward? None: perhaps."""
-        if self.sharding.what.options_open or any(True for _ in self.program.trace.of(events.ReshardingSwitched)):
+        switched = self.program.trace.of(events.ReshardingSwitched)
+        if self.sharding.what.options_open or any(step.what.after == "forward" for step in switched):
             return None
         option = self.sharding.what.options.get("reshard_after_forward", Const(None))
         if not isinstance(option, Const):

@@ -40,18 +40,39 @@ class StaticProcess:
         if touches and step is None:
             return unknown("whether a run that uses the device shards anything is not known")
         mesh = self.first_mesh(perhaps=True)
+        if (late := self.mesh_on_current()) is not None:
+            return yes(late)
         if step is None or mesh is not None and mesh.index < step.index:
             return self.program.among(events.DeviceTouch, events.Mesh)
         return yes((step.when, step.what.how))
 
-    def mesh_made(self) -> Answer[Moment]:
-        bound = any(
-            step.what.device_id not in (None, Const(None)) for step in self.program.trace.of(events.ProcessGroup)
-        )
+    def mesh_on_current(self, before: AnyStep | None = None) -> tuple[Moment, str] | None:
+        """Where a mesh of GPUs takes the current device, as it does once CUDA runs, and none was selected.
+
+        Source: ``DeviceMesh._setup_world_group_and_device``, which selects LOCAL_RANK only while CUDA is untouched.
+        """
         mesh = self.first_mesh()
-        if bound:
+        if mesh is None or before is not None and before.index < mesh.index or self._bound():
+            return None
+        if any(True for _ in self.program.trace.of(events.DeviceSet, before=mesh)):
+            return None
+        for start in self.program.trace.of(events.DeviceStarted, before=mesh):
+            numbers = [leaf for _, leaf in self.program.machine.alternatives(start.what.index)]
+            if mesh.guard.implies(start.guard) and all(isinstance(each, Rank) for each in numbers):
+                what = "a mesh" if isinstance(mesh.what, events.Mesh) else "fully_shard"
+                return mesh.when, f"{what} selects no GPU where CUDA runs already, as by then"
+        return None
+
+    def mesh_made(self) -> Answer[Moment]:
+        mesh = self.first_mesh()
+        if self._bound():
             return self.program.excluded("the process group is bound to a device")
         return yes(mesh.when) if mesh is not None else self.program.among(events.Mesh)
+
+    def _bound(self) -> bool:
+        return any(
+            step.what.device_id not in (None, Const(None)) for step in self.program.trace.of(events.ProcessGroup)
+        )
 
     def first_mesh(self, *, perhaps: bool = False) -> AnyStep | None:
         """The first mesh of GPUs: made by name, or by the first ``fully_shard`` of an NCCL job.
@@ -101,7 +122,11 @@ class StaticDevice(AtStep[events.DeviceSet | events.DeviceIndex]):
             return self.program.excluded("the device is selected for a block only")
         if self._is_the_first():
             return self.program.excluded("it is the first of the devices, which is the current one before as well")
-        mesh = StaticProcess(self.program).first_mesh(perhaps=True)
+        process = StaticProcess(self.program)
+        mesh = process.first_mesh(perhaps=True)
+        late = process.mesh_on_current(before=self.step)
+        if late is not None and not self.program.partial and not self.program.open_why:
+            return yes(late)
         for touch in self.program.trace.of(events.DeviceTouch, before=self.step):
             if by_rank_zero(touch.guard):
                 continue

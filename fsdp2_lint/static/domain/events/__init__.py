@@ -35,7 +35,16 @@ from .forward import (
     WeightUsed,
 )
 from .initialisation import SOMEWHERE, Drawn, Emptied, LostWrite, Meta, Moved, Reset, Written
-from .launch import DeviceDiscarded, DeviceIndex, DeviceSet, DeviceTouch, Mesh, ProcessGroup, SelfStarted
+from .launch import (
+    DeviceDiscarded,
+    DeviceIndex,
+    DeviceSet,
+    DeviceStarted,
+    DeviceTouch,
+    Mesh,
+    ProcessGroup,
+    SelfStarted,
+)
 from .migration import (
     ApiUsed,
     ClassCompared,

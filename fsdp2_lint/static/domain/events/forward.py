@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, TypedDict
+from typing import ClassVar, Literal, TypedDict
 
 from astroid import nodes
 
@@ -80,6 +80,7 @@ class ReshardingSwitched(Event):
     """When a module's parameters are sharded again is set anew, perhaps."""
 
     keeps: bool  # they may stay gathered after a forward
+    after: Literal["forward", "backward"]
 
 
 class Evaluated(Event):

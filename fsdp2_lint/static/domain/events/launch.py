@@ -58,6 +58,13 @@ class DeviceTouch(Counted):
     how: str
 
 
+class DeviceStarted(Counted):
+    """Something is put on a GPU that is named by its index: CUDA runs from here on, and no device is selected."""
+
+    words: ClassVar[str] = "use of a GPU by its index"
+    index: Value
+
+
 class DeviceDiscarded(Event):
     """A context manager that would select a device stands alone as a statement."""
 

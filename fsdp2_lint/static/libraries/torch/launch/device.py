@@ -135,7 +135,9 @@ def touch(machine: Machine, node: nodes.NodeNG, device: Value | None) -> None:
             index = device_index(machine, leaf)
             if index is None:
                 machine.emit(events.DeviceTouch(how='"cuda" without an index'), node)
-            elif not isinstance(leaf, Obj):
+                continue
+            machine.emit(events.DeviceStarted(index=index), node)
+            if not isinstance(leaf, Obj):
                 note_index(machine, node, index)
 
 

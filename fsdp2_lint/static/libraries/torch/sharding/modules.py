@@ -36,7 +36,7 @@ from ...tables import external, method
 from ...words import describe
 from ..checkpoints.key_prefixes import note_compiled
 from ..initialisation import blank
-from ..launch.device import device_kind, placed, touch
+from ..launch.device import device_index, device_kind, placed, touch
 from ..precision import dtypes
 from .module_tree import children, contents, descendants, was_loaded_by_library
 from .sizes import Size
@@ -118,8 +118,11 @@ def moved(machine: Machine, obj: Obj, call: Call) -> Value:
     name = call.name
     dtypes.converted(machine, obj, name, call)
     if name == "cuda":
-        if not call.args and "device" not in call.kwargs:
+        device = call.arg(0, "device")
+        if device is None:
             machine.emit(events.DeviceTouch(how=".cuda() without an index"), call.node)
+        elif (index := device_index(machine, device)) is not None:
+            machine.emit(events.DeviceStarted(index=index), call.node)
         placed(machine, obj, Const("cuda"), call.node)
     elif name == "cpu":
         placed(machine, obj, Const("cpu"), call.node)
@@ -183,7 +186,7 @@ def switched(machine: Machine, obj: Obj, call: Call) -> Value:
     """Switches of FSDP2 and of Hugging Face's models: no parameter is sharded, moved or exchanged."""
     if call.name == "set_reshard_after_forward":
         keeps = call.arg(0, "reshard_after_forward") != Const(True)
-        machine.emit(events.ReshardingSwitched(keeps=keeps), call.node, obj)
+        machine.emit(events.ReshardingSwitched(keeps=keeps, after="forward"), call.node, obj)
     return NONE
 
 

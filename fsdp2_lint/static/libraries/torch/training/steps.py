@@ -42,7 +42,7 @@ def switch_backward(machine: Machine, obj: Obj, call: Call) -> Value:
     keyword, unusual = _BACKWARD[call.name]
     value = call.arg(0, keyword)
     if call.name == "set_reshard_after_backward" and value != Const(True):
-        machine.emit(events.ReshardingSwitched(keeps=False), call.node, obj)
+        machine.emit(events.ReshardingSwitched(keeps=False, after="backward"), call.node, obj)
     off = value is not None and all(leaf == Const(unusual) for _, leaf in machine.alternatives(value))
     truth = True if value is None else intern(machine.truth(value))
     on = intern(negate(truth)) if unusual else truth
