@@ -9,7 +9,7 @@ from astroid import nodes
 
 from ...budget import BUDGET
 from ...domain.choices import options
-from ...domain.formulas import is_fork
+from ...domain.formulas import Formula, is_fork
 from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.says import Says
 from ...domain.store import Entries, Items, Key
@@ -63,6 +63,9 @@ class Loops(Patterns[L]):
             if not flow & (FALL | CONTINUE):
                 ended = known and guard is TRUE and not ways & BREAK
                 break
+        if not known and ways & (FALL | CONTINUE):
+            with self.repeated(None, many=True):
+                ways |= self.later_round(node)
         self.loops -= 1
         self.leave_loop(start, passed=known and not ways & (BREAK | CONTINUE))
         self.carried_on(widened)
@@ -152,6 +155,9 @@ class Loops(Patterns[L]):
         self.loops += 1
         with self.repeated(None, many=True):
             flow = self.exec_block(node.body)
+            if flow & (FALL | CONTINUE):
+                flow |= self.later_round(node)
+                self.asked_again(node, formula)
         self.loops -= 1
         self.leave_worklists(node)
         self.leave_loop(start)
@@ -160,6 +166,24 @@ class Loops(Patterns[L]):
         if isinstance(node.test, nodes.Const) and not flow & BREAK:
             return flow & (RETURN | RAISE)
         return (flow & (RETURN | RAISE)) | FALL
+
+    def later_round(self, node: nodes.For | nodes.While) -> int:
+        """What the first round passed by, since a flag was as it began: what was called since may have set it."""
+        ways = 0
+        for part in node.body:
+            before = self.settled.get(part)
+            if before is not None and (formula := self.condition(part.test)) is not before:
+                ways |= self.decided(part, formula)
+        return ways
+
+    def asked_again(self, node: nodes.While, before: Formula) -> None:
+        """The condition of a loop as it stands after a round, where that may end it in another way than at first."""
+        if any(True for _ in node.test.nodes_of_class(nodes.NamedExpr)):
+            return  # it does something besides
+        formula = self.condition(node.test)
+        if formula != before and (ended := self.guard.add(formula, False)) is not None:
+            with self.on_path(ended):
+                self.libraries.left(node)
 
     def run_worklist(self, node: nodes.While) -> int | None:
         """``while todo: todo.extend(todo.pop().__subclasses__())`` is run round by round, for what never changes.

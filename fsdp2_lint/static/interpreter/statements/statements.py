@@ -144,7 +144,13 @@ class Statements(Targets[L]):
         return start if narrowed is None or narrowed.blurred - start.blurred else narrowed
 
     def exec_If(self, node: nodes.If) -> int:
-        formula = self.condition(node.test)
+        return self.decided(node, self.condition(node.test))
+
+    def decided(self, node: nodes.If, formula: Formula) -> int:
+        if isinstance(formula, bool):
+            self.settled[node] = formula
+        else:
+            self.settled.pop(node, None)
         self.asks_rank(formula, node.test)
         return self.either_way(formula, node.body, node.orelse, jumps_out(node))
 
