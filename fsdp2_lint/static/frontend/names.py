@@ -34,6 +34,12 @@ def names_in(node: nodes.NodeNG) -> frozenset[str]:
     return found
 
 
+def texts_in(node: nodes.NodeNG) -> frozenset[str]:
+    """The texts of code that may be a name or a part of one; those of one letter are none that means something."""
+    texts = (part.value for part in node.nodes_of_class(nodes.Const) if isinstance(part.value, str))
+    return frozenset(text for text in texts if len(text) > 1 and text.isidentifier())
+
+
 def qualified(files: Lookup, module: Module, node: nodes.NodeNG) -> Iterator[str]:
     """The full names of what code mentions of other packages."""
     for name in names_in(node):
