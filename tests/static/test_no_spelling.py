@@ -54,6 +54,8 @@ ALLOWED = {
     "checks/migration/fsdp1.py::_files": FILES,
     "checks/migration/api.py::StaticUse.absent": UNKNOWN,
     "checks/checkpoints/early_states.py::filled_early": QNAMES,
+    "checks/checkpoints/async_saves.py::_is_named": COMPUTED,
+    "checks/checkpoints/payloads.py::StaticPayload._may_be_shards": QNAMES,
     "checks/checkpoints/shared_keys.py::StaticSharedKeys._counts_alike": QNAMES,
     "checks/ranks/data.py::StaticEpochs._no_sampler_of_torch": QNAMES,
     "checks/training/losses.py::StaticReduction._graph": QNAMES,

@@ -92,6 +92,7 @@ class Machine(Semantics, Generic[L]):
         self.context = 0
         self.loops = 0  # how deep in loops, over all active calls
         self.rounds: list[Rounds] = []  # of loops that run, outermost first
+        self.settled: dict[nodes.NodeNG, bool] = {}  # conditions of ``if`` that were no question when it was last met
         self.filled_under: dict[Value, tuple[Value, ...]] = {}  # by a view of a dict: the keys that are not known
         self.of_parameters: dict[Value, Params] = {}  # a list of one thing for each: empty where a module has none
         self.unordered: dict[
@@ -196,7 +197,7 @@ class Machine(Semantics, Generic[L]):
         sites = self.own_sites | self.rank_sites
         if not sites:
             return {}
-        parts = [atom for formula, _ in self.guard.literals for atom in atoms(formula)]
+        parts = [part for formula, _ in self.guard.literals for part in (formula, *atoms(formula))]
         return {atom: sites[atom] for atom in parts if atom in sites}
 
     @property

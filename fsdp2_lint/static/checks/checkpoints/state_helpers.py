@@ -135,8 +135,9 @@ class StaticHelper(AtStep[events.StateHelper]):
         if backward is None:
             return self.program.nothing(model, events.Backward, before=self.step)
         calls = [step.subject for step in self.program.trace.of(events.Called, before=backward) if not step.what.inside]
-        models = [each for each in calls if each is not None and not _is_loss(each)]
-        if not models or any(not self.program.related(each, model) for each in models):
+        called = [each for each in calls if each is not None and not _is_loss(each)]
+        models = self.step.what.models or (model,)  # one of these, where the source has a choice
+        if not called or any(not any(self.program.related(each, one) for one in models) for each in called):
             return unknown("through which model the gradients flow is not known")
         for step in self.program.trace.of(events.Zeroed, events.Stepped):
             if backward.index < step.index < self.step.index and step.guard.compatible(self.step.guard):

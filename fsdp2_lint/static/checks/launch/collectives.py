@@ -56,8 +56,8 @@ def _without_errors(program: Program, step: AnyStep, formula: Formula) -> PathCo
 
 
 def _asked(step: AnyStep, formula: Formula) -> Moment | None:
-    sites = step.kept_asked
-    return next((sites[atom] for atom in atoms(formula) if atom in sites), None)
+    sites = step.kept_asked  # of the condition as it stands here, rather than of another that shares a part with it
+    return next((sites[part] for part in (formula, *atoms(formula)) if part in sites), None)
 
 
 class StaticCollection(AtStep[_Gathering]):
@@ -76,9 +76,12 @@ class StaticCollection(AtStep[_Gathering]):
             return unknown("which model this is about is not known")
         # what is called inside a group that is gathered already gathers nothing more
         gathering = (Relation.SAME, Relation.CONTAINS) if isinstance(self.step.what, events.Called) else RELATED
-        before = [each for each, _ in self.program.units(subject, *gathering) if each.driven_before(self.step)]
-        if any(self._in_one_run(each) for each in before):
-            return yes(True)
+        before = False
+        for each, _ in self.program.units(subject, *gathering):
+            if each.driven_before(self.step):
+                if self._in_one_run(each):
+                    return yes(True)
+                before = True
         if before:
             return unknown("whether the model is sharded here depends on a condition that is too large to compare")
         if self.program.has_units(subject, Relation.MAY):
@@ -168,7 +171,7 @@ class StaticCollection(AtStep[_Gathering]):
         return any(
             around.intersection(self.program.loops(each))
             for each in met
-            if split_by_rank(each.guard)[0] is None and StaticCollection(self.program, each).needs_model()
+            if split_by_rank(each.guard)[0] is None and StaticCollection(self.program, each).needs_model().surely
         )
 
     def matched(self) -> Answer[Moment]:

@@ -97,6 +97,7 @@ class StateHelper(Counted):
 
     words: ClassVar[str] = "state-dict helper"
     helper: str  # its name
+    models: tuple[Obj, ...]  # what it is called on, on whatever path
     optimizers: tuple[Obj, ...]
     options: tuple[tuple[PathCondition, Value], ...]  # what is given for them, with the path of each
     open_why: str  # why there may be more arguments; empty: there are none

@@ -295,8 +295,9 @@ class Conditions(Expressions[L]):
     def asks_rank(self, formula: Formula, test: nodes.NodeNG) -> None:
         """Remember where ranks part, if both answers can be."""
         if self.about_rank(formula) and None not in (self.guard.add(formula), self.guard.add(formula, False)):
-            for atom in atoms(formula):
-                self.rank_sites[atom] = self.moment(test)
+            parts = formula[1] if isinstance(formula, tuple) and formula[0] == "and" else (formula,)
+            for asked in (*atoms(formula), *parts):
+                self.rank_sites[asked] = self.moment(test)
         elif self.owned:
             for atom in atoms(formula):
                 if own_values.asked_for(self, atom) is not None:

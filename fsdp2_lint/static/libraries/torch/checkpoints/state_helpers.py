@@ -82,6 +82,7 @@ def note_helper(machine: Machine, name: str, call: Call, model: Obj | None) -> N
     machine.emit(
         events.StateHelper(
             helper=name,
+            models=tuple(machine.objects(call.arg(0, "model"))) if model is not None else (),
             optimizers=_optimizers(machine, call) if "optimizers" in KEYWORDS[name] else (),
             options=tuple(machine.alternatives(call.arg(None, "options") or NONE)),
             open_why=call.open_why,

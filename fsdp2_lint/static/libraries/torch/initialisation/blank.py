@@ -318,7 +318,8 @@ def method_called(machine: Machine, obj: Obj, name: str, call: Call) -> None:
     if not machine.libraries.blank.atoms or reader and not in_blank(machine, obj):
         return
     layer = _is_layer(machine, obj)
-    in_place = name in IN_PLACE or layer and name == "reset_parameters"
+    # Models of packages write in place there as well: they are made of layers of torch, and initialised by name.
+    in_place = name in IN_PLACE or name == "reset_parameters" and (layer or builds_models(obj.atom.origin))
     reads = name in _READING_METHODS or of_buffers(obj) and not name.endswith("_")  # as torch names what writes tensors
     given = [*call.all, *([] if reads else [obj])]
     written(machine, call.node, given, in_place=in_place, buffers=not layer)
