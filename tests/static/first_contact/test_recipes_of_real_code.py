@@ -223,3 +223,22 @@ def test_the_place_is_that_of_the_condition_itself() -> None:
     (found,) = [each for each in analyse(text).result.findings if each.code == "FSDP801"]
     rows = [label.site.row for label in found.related]
     assert text.splitlines()[rows[0] - 1].strip().endswith("# here")
+
+
+# -- batches that are made into others before they are trained on
+MASKED = f"""
+{SHARDED}
+optimizer = torch.optim.AdamW(model.parameters())
+data = torch.load("tokens.pt")
+deal = torch.utils.data.DistributedSampler(data, num_replicas=dist.get_world_size(), rank={{rank}}, shuffle=False)
+for batch in torch.utils.data.DataLoader(data, batch_size=4, sampler=deal):
+    chosen = torch.rand(batch.shape) < 0.15
+    model(torch.where(chosen, torch.full_like(batch, 3), batch)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_what_is_computed_of_a_batch_was_dealt_out_as_it() -> None:
+    assert "FSDP808" in analyse(main(MASKED.format(rank='int(os.environ["LOCAL_RANK"])'))).codes
+    assert analyse(main(MASKED.format(rank="dist.get_rank()"))).codes == []

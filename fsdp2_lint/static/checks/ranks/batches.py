@@ -11,6 +11,7 @@ from ...domain import events
 from ...domain.values import NONE, SOME, Const, Obj, Rank, Text, TupleV, Value
 from ...frontend.packages import is_listed
 from ...interpreter.expressions.own_values import own_in
+from ...libraries.computed import ingredients
 from ...libraries.torch.launch.meshes import dimensions
 from ...libraries.torch.ranks.data import Drawn, Loader, Picked, Sampler
 from ..launch.machines import may_be_one_machine, on_one_machine
@@ -27,7 +28,7 @@ class StaticBatch(AtStep[events.Called]):
 
     def same_on_every_node(self) -> Answer[Place]:
         """Is its part of the data chosen by the rank on the node? Processes that meet at localhost have one node."""
-        for loader, sampler in self._samplers():
+        for loader, sampler in (*self._samplers(), *self._samplers_behind()):
             if not self._is_of_node(sampler.rank):
                 continue
             if why := not_followed(self.program) or may_split(self.program, self.step):
@@ -79,6 +80,21 @@ class StaticBatch(AtStep[events.Called]):
             for leaf in self.program.machine.objects(loader.sampler) if loader is not None else ():
                 if loader is not None and (sampler := leaf.atom.state(Sampler)) is not None:
                     yield loader, sampler
+
+    def _samplers_behind(self) -> Iterator[tuple[Loader, Sampler]]:
+        """Likewise, of the loaders that what it is given was computed of; how long one is, is none of its samples."""
+        machine = self.program.machine
+        stack = [leaf for value in self.step.what.args for leaf in machine.inside(value) if isinstance(leaf, Obj)]
+        seen = set(stack)
+        while stack:
+            obj = stack.pop()
+            loader = obj.atom.state(Loader)
+            for leaf in machine.objects(loader.sampler) if loader is not None else ():
+                if loader is not None and (sampler := leaf.atom.state(Sampler)) is not None:
+                    yield loader, sampler
+            more = dict.fromkeys(each for how, each in ingredients(machine, obj) if how != "len" and each not in seen)
+            seen.update(more)
+            stack += more
 
     def _is_of_node(self, rank: Value) -> bool:
         """Also an option that has it by default: a launcher gives all ranks of a job one command line."""
