@@ -86,14 +86,23 @@ class Objects:
     def units(self, obj: Obj, *relations: Relation) -> Iterator[tuple[Step[events.Sharded], Obj]]:
         """Calls of ``fully_shard`` on something that stands in one of ``relations`` to ``obj``."""
         last: Step[events.Sharded] | None = None
-        for step, part, found in self.touching(obj):
+        passed = 0
+        for step, part, found in self._touching(obj):
+            passed += 1
             if step is not last and found in relations:
+                self.trace.look(passed)  # as many as were looked at: mostly the first one is the answer
+                passed = 0
                 yield step, part
                 last = step
+        self.trace.look(passed)
 
     def touching(self, obj: Obj) -> list[tuple[Step[events.Sharded], Obj, Relation]]:
         """All that is sharded and may have to do with ``obj``, and how ``obj`` stands to it."""
-        self.trace.look(len(self.touched.get(obj, ())))
+        found = self._touching(obj)
+        self.trace.look(len(found))
+        return found
+
+    def _touching(self, obj: Obj) -> list[tuple[Step[events.Sharded], Obj, Relation]]:
         if obj not in self.touched:
             self.touched[obj] = [
                 (step, part, found)
