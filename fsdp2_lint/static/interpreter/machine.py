@@ -78,6 +78,7 @@ class Machine(Semantics, Generic[L]):
         self.own: dict[nodes.NodeNG, int] = {}  # likewise, without what they call
         self.look = look  # at the clock: the last resort
         self.reached: dict[nodes.NodeNG, None] = {}  # in order, which a set has not
+        self.of_the_machine: dict[str, Value] = {}  # what it has, by the function that was asked
         self.patched: set[str] = set()  # attributes of classes and of other packages that were set
         self.fork_kinds: dict[int, int] = {}
         self.tries: set[int] = set()  # forks between a ``try`` and its handlers

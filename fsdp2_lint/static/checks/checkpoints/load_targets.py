@@ -6,6 +6,7 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.values import NONE, DictV, Obj, ParamV, StateDict, Value
+from ...libraries.computed import Computation
 from ...libraries.torch.checkpoints.load_targets import Planner
 from ..shared.objects import RELATED
 from ..shared.program import AtStep, OfStep
@@ -94,12 +95,20 @@ class StaticLenient(OfStep[events.Loaded]):
             return unknown(f"whose names it has is not known: {why}")
         if any(self._is_own(value) for each in held for _, _, value in each.entries):
             return unknown(f"what it loads into {self.label} is perhaps what {self.label} has already")
+        if any(self._is_computed(value) for each in held for _, _, value in each.entries):
+            return unknown("its tensors are computed one by one, perhaps of those that the model has under these names")
         if held and (filled := next(self.program.trace.of(events.DcpLoad, before=self.step), None)) is not None:
             return unknown(f"its names may be those of the model, which {filled.when.at} has filled")
         sharded = (each for each, _ in self.program.units(self.obj, *RELATED) if each.driven_before(self.step))
         if any(each.guard.compatible(self.step.guard) for each in sharded):
             return yes(Place(self.step.when, "the names that do not fit are returned, and dropped"))
         return self.program.nothing(self.obj, events.Sharded, before=self.step)
+
+    def _is_computed(self, value: Value) -> bool:
+        """Such as a shard of what was read, which takes the placements of the model's own tensor."""
+        held = [leaf for _, leaf in self.program.machine.alternatives(value)]
+        made = [leaf.atom for leaf in held if isinstance(leaf, Obj) and leaf.parent is None]
+        return any(each.state(Computation) is not None or each.parameter is not None for each in made)
 
     def _is_own(self, value: Value) -> bool:
         """Is it a parameter or a tensor of the model itself, such as one that is put into its place again?"""

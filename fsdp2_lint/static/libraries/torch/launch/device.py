@@ -22,6 +22,19 @@ SETTERS = tuple(f"torch.{name}.set_device" for name in _BACKENDS) + (
 MANAGERS = ("torch.accelerator.device_index", *(f"torch.{name}.device" for name in _BACKENDS))
 
 
+# What a machine has stays so for as long as a program runs: each call is the same question.
+_OF_THE_MACHINE = (
+    *(
+        f"torch.{name}.{asked}"
+        for name in (*_BACKENDS, "mps", "accelerator")
+        for asked in ("is_available", "device_count")
+    ),
+    "torch.backends.mps.is_available",
+    "torch.cuda.is_bf16_supported",
+    "torch.distributed.is_nccl_available",
+)
+
+
 @record
 class Device:
     """``torch.device(kind, index)``; without an ``index`` it is in the kind, or it is the current one."""
@@ -43,6 +56,15 @@ def set_device(machine: Machine, call: Call) -> Value:
     told = isinstance(value, Obj) and value.atom.state(Device) is not None  # its index was seen where it was made
     machine.emit(events.DeviceSet(name=name, index=device_index(machine, value), scoped=False, told=told), call.node)
     return NONE
+
+
+@external(*_OF_THE_MACHINE)
+def of_the_machine(machine: Machine, call: Call) -> Value:
+    if call.all or call.open_why:
+        return machine.libraries.call_other(call.name, call)
+    if call.name not in machine.of_the_machine:
+        machine.of_the_machine[call.name] = machine.libraries.call_other(call.name, call)
+    return machine.of_the_machine[call.name]
 
 
 @external(*MANAGERS)

@@ -60,11 +60,22 @@ def is_model_base(qname: str) -> bool:
     return qname.startswith(_OF_BASES) and qname.endswith(_MODULE_BASES)
 
 
+_BESIDE_MODELS = ("Config", "Tokenizer", "TokenizerFast", "Processor", "ProcessorFast", "FeatureExtractor", "Scheduler")
+
+
 def was_loaded_by_library(obj: Obj) -> bool:
-    """Is it what ``from_pretrained`` or ``from_config`` of a class of Hugging Face returned?"""
+    """Is it a model that ``from_pretrained`` or ``from_config`` of a class of Hugging Face returned?
+
+    Its configurations, tokenizers and processors are read by ``from_pretrained`` as well.
+    """
     holder, _, name = obj.atom.origin.rpartition(".")
     found = obj.parent is None and obj.atom.kind == "unknown" and holder.startswith(("transformers.", "diffusers."))
-    return found and name in ("from_pretrained", "from_config") and is_class(holder)
+    return (
+        found
+        and name in ("from_pretrained", "from_config")
+        and is_class(holder)
+        and not holder.endswith(_BESIDE_MODELS)
+    )
 
 
 def external_is_module(qname: str) -> bool | None:
