@@ -50,10 +50,21 @@ class StaticUnit(OfStep[events.Sharded]):
     def _from_one_call(self, earlier: Step[events.Sharded]) -> bool:
         return earlier.place == self.step.place or earlier.same_call(self.step)
 
+    def _of_a_result(self, formula: object) -> bool:
+        """Does it ask what a function returned that was not followed? Each module may have been in its hands."""
+        if isinstance(formula, tuple):
+            return any(map(self._of_a_result, formula))
+        if not isinstance(formula, Obj) or formula.parent is not None or formula.atom.kind not in ("unknown", "opaque"):
+            return False
+        machine = self.program.machine
+        return not machine.is_setting(formula) and formula not in machine.of_the_machine.values()
+
     def _each_below(self) -> Answer[Moment]:
         """``for m in model.modules()`` visits the model itself first, then its parts."""
         asked = self.step.guard.blurred or [
-            formula for formula, _ in self.step.guard.literals if speaks_of(formula, self.obj) or _of_a_name(formula)
+            formula
+            for formula, _ in self.step.guard.literals
+            if speaks_of(formula, self.obj) or _of_a_name(formula) or self._of_a_result(formula)
         ]
         return unknown("the filter over modules() may match nested modules") if asked else yes(self.step.when)
 

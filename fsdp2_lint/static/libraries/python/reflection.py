@@ -86,7 +86,9 @@ def may_have(machine: Machine, function: Func | Bound, name: str) -> bool:
     return bool(inner.around) or name in _OF_FUNCTIONS or machine.given_to_function(function, name) is not None
 
 
-OF_DTENSOR = frozenset({"full_tensor", "to_local", "placements", "device_mesh", "redistribute"})
+OF_DTENSOR = frozenset(
+    {"full_tensor", "to_local", "placements", "device_mesh", "redistribute", "_local_tensor", "_spec"}
+)
 
 
 def perhaps_dtensor(leaf: StateTensor | ParamV, name: str, default: Value) -> Value:
