@@ -56,8 +56,7 @@ class StaticUnit(OfStep[events.Sharded]):
             return any(map(self._of_a_result, formula))
         if not isinstance(formula, Obj) or formula.parent is not None or formula.atom.kind not in ("unknown", "opaque"):
             return False
-        machine = self.program.machine
-        return not machine.is_setting(formula) and formula not in machine.of_the_machine.values()
+        return formula.atom.origin.endswith("()")  # a function of the project: those of packages have their names
 
     def _each_below(self) -> Answer[Moment]:
         """``for m in model.modules()`` visits the model itself first, then its parts."""
