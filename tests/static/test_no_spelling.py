@@ -54,7 +54,7 @@ ALLOWED = {
     "checks/migration/fsdp1.py::_files": FILES,
     "checks/migration/api.py::StaticUse.absent": UNKNOWN,
     "checks/checkpoints/early_states.py::filled_early": QNAMES,
-    "checks/checkpoints/async_saves.py::_is_named": COMPUTED,
+    "checks/shared/runs.py::_is_named": COMPUTED,
     "checks/sharding/units.py::StaticUnit._of_a_result": WORDS,
     "checks/checkpoints/payloads.py::StaticPayload._may_be_shards": QNAMES,
     "checks/checkpoints/shared_keys.py::StaticSharedKeys._counts_alike": QNAMES,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import TypeAlias
-
-from astroid import nodes
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
@@ -14,10 +12,11 @@ from ...domain.events import Step
 from ...domain.formulas import Formula, atoms, is_fork
 from ...domain.path_conditions import PathCondition
 from ...domain.values import NONE, Const, Obj, is_call
-from ...frontend.names import names_in, texts_in
+from ...frontend.names import names_in
 from ...libraries.torch.checkpoints.async_saves import AWAITED, DROPPED, KEPT, OVERTAKEN
 from ...libraries.torch.launch.device import device_kind
 from ..shared.program import AtStep
+from ..shared.runs import run_in
 
 _Kept: TypeAlias = Step[events.FutureKept]
 _FOLLOWED = "its future was followed to where it is waited for"
@@ -82,29 +81,9 @@ class StaticAsyncSave(AtStep[events.AsyncSave]):
         if earlier.loop is None:
             return False
         own = {method for cls in self.program.machine.project_classes(earlier.owner) for method in cls.node.body}
-        elsewhere = (
-            each for each in self._run_in(earlier.loop) if each not in own and each is not earlier.loop.scope()
-        )
+        run = run_in(self.program, earlier.loop)
+        elsewhere = (each for each in run if each not in own and each is not earlier.loop.scope())
         return any(earlier.asked_by & names_in(each) for each in (earlier.loop, *elsewhere))
-
-    def _run_in(self, loop: nodes.NodeNG) -> list[nodes.FunctionDef]:
-        """The functions that a round of the loop may come to: those that are named, also in a text for ``getattr``.
-
-        Besides those that something holds, where what a variable, a container or an attribute holds is called.
-        """
-        reached = self.program.machine.reached
-        left = [each for each in reached if isinstance(each, nodes.FunctionDef)]
-        kept = {part.attrname for each in left for part in each.nodes_of_class(nodes.AssignAttr)}
-        found: list[nodes.FunctionDef] = []
-        said, texts, news = names_in(loop), texts_in(loop), [loop]
-        while news:
-            if any(_calls_a_value(each, kept) for each in news):
-                said = said.union(*map(_handed_on, reached), (each.name for each in left if each.decorators))
-            news = [each for each in left if _is_named(each, said, texts if "getattr" in said else ())]
-            found += news
-            left = [each for each in left if each not in news]
-            said, texts = said.union(*map(names_in, news)), texts.union(*map(texts_in, news))
-        return found
 
     def _waits(self, future: Obj) -> list[Step[events.SaveAwaited]]:
         return [step for step in self.program.trace.of(events.SaveAwaited) if step.what.future is future]
@@ -133,38 +112,6 @@ class StaticAsyncSave(AtStep[events.AsyncSave]):
             ):
                 return yes(Place(step.when, "the training goes on here"))
         return self.program.nowhere(events.Called, events.Backward)
-
-
-def _calls_a_value(code: nodes.NodeNG, kept: Collection[str]) -> bool:
-    """Does it call what is no function by its name, but ``kept`` in an attribute, or held by a variable or a list?"""
-    for call in code.nodes_of_class(nodes.Call):
-        func = call.func
-        if isinstance(func, nodes.Attribute) and func.attrname in kept or isinstance(func, nodes.Subscript):
-            return True
-        if isinstance(func, nodes.Name):
-            bound = func.scope().locals.get(func.name, ())
-            if any(isinstance(each, nodes.AssignName) for each in bound):
-                return True
-    return False
-
-
-def _handed_on(code: nodes.NodeNG) -> set[str]:
-    """The names that code uses otherwise than in a call of them."""
-    names = ((part, part.name) for part in code.nodes_of_class(nodes.Name))
-    attributes = ((part, part.attrname) for part in code.nodes_of_class(nodes.Attribute))
-    return {
-        name
-        for part, name in (*names, *attributes)
-        if not (isinstance(part.parent, nodes.Call) and part.parent.func is part)
-    }
-
-
-def _is_named(function: nodes.FunctionDef, said: frozenset[str], texts: Collection[str]) -> bool:
-    """A method that Python calls itself goes with its class; a text may be a part of one that is put together."""
-    name: str = function.name
-    if name.startswith("__"):
-        return name != "__init__" or function.parent.name in said
-    return name in said or any(text in name for text in texts)
 
 
 def _undecided(path: PathCondition, wait: Step[events.SaveAwaited]) -> list[Formula]:

@@ -28,7 +28,7 @@ class StaticBatch(AtStep[events.Called]):
 
     def same_on_every_node(self) -> Answer[Place]:
         """Is its part of the data chosen by the rank on the node? Processes that meet at localhost have one node."""
-        for loader, sampler in (*self._samplers(), *self._samplers_behind()):
+        for loader, sampler in self._samplers_behind():
             if not self._is_of_node(sampler.rank):
                 continue
             if why := not_followed(self.program) or may_split(self.program, self.step):
