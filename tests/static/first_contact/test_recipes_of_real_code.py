@@ -242,3 +242,24 @@ for batch in torch.utils.data.DataLoader(data, batch_size=4, sampler=deal):
 def test_what_is_computed_of_a_batch_was_dealt_out_as_it() -> None:
     assert "FSDP808" in analyse(main(MASKED.format(rank='int(os.environ["LOCAL_RANK"])'))).codes
     assert analyse(main(MASKED.format(rank="dist.get_rank()"))).codes == []
+
+
+# -- parameters by way of the optimizer that has them
+BY_GROUPS = f"""
+{SHARDED}
+optimizer = torch.optim.AdamW(model.parameters())
+for batch in torch.utils.data.DataLoader(torch.load("tokens.pt")):
+    model(batch).sum().backward()
+    {{before}}
+    optimizer.step()
+    {{after}}
+    optimizer.zero_grad()
+"""
+CLIPS = "nn.utils.clip_grad_norm_([p for group in optimizer.param_groups for p in group['params']], 1.0)"
+
+
+def test_the_groups_of_an_optimizer_are_what_it_was_made_with() -> None:
+    assert "FSDP612" in analyse(main(BY_GROUPS.format(before="pass", after=CLIPS))).codes
+    assert analyse(main(BY_GROUPS.format(before=CLIPS, after="pass"))).codes == []
+    alone = f"if dist.get_rank() == 0:\n        {CLIPS}"
+    assert "FSDP801" in analyse(main(BY_GROUPS.format(before=alone, after="pass"))).codes

@@ -12,7 +12,7 @@ from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import external, method
 from ..sharding.composition import exchanged
-from ..training import dtensors, generators
+from ..training import dtensors, generators, optim
 from ..training.steps import clipped
 from .agreement import AGREEING, agree, filled
 from .groups import Group, made_of
@@ -118,11 +118,11 @@ def _clip(machine: Machine, call: Call, params: Value) -> Value:
     name = call.name.rsplit(".", 1)[-1]
     if name == "clip_grad_norm_":
         clipped(machine, call, params)
-    for leaf in machine.inside(params):
-        if isinstance(leaf, (Params, ParamV)):
-            for model in machine.objects(leaf.model):
-                machine.emit(events.Collective(name=f"{name}()", group=None, sure=True), call.node, model)
-            break
+    first = next((leaf for leaf in machine.inside(params) if isinstance(leaf, (Params, ParamV))), None)
+    held, _ = optim.holdings(machine, [params]) if first is None else ((), True)
+    models = machine.objects(first.model) if first is not None else [each.model for each in held]
+    for model in dict.fromkeys(models):
+        machine.emit(events.Collective(name=f"{name}()", group=None, sure=True), call.node, model)
     return dtensors.norm(machine, params, machine.site(call.node))
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from astroid import nodes
 
 from .....vocab.declared import record
 from ....domain import events
+from ....domain.path_conditions import PathCondition
 from ....domain.values import NONE, AbstractObject, Const, Ext, Obj, Params, ParamV, Value, unknown
 from ....interpreter.call import Call
 from ...interface import Machine
@@ -65,7 +68,18 @@ def holdings(machine: Machine, values: list[Value]) -> tuple[tuple[events.Held, 
                         complete = False
             elif isinstance(leaf, Obj) and leaf.atom.kind not in ("configuration",):
                 complete = False
+                held += _of_groups(machine, leaf, relative)
     return tuple(dict.fromkeys(held)), complete
+
+
+def _of_groups(machine: Machine, leaf: Obj, path: PathCondition) -> Iterator[events.Held]:
+    """What an optimizer was made with, of which these are parameter groups, or parameters in them."""
+    if "param_groups" not in leaf.path or leaf.atom.root not in machine.libraries.optimizers:
+        return
+    for made in machine.trace.of(events.Optimizer):
+        for each in made.what.held if made.subject is leaf.atom.root else ():
+            if (joined := path.join(each.guard)) is not None:
+                yield events.Held(each.model, each.read, joined)
 
 
 def owners(machine: Machine, value: Value) -> bool:
