@@ -3,7 +3,7 @@
     python -m tests.primer.run --corpus FOLDER      the projects of findings.tsv (FOLDER/<owner>__<name>)
     python -m tests.primer.run --negative FOLDER    projects that must have no finding
 
-Prints new findings, gone findings and precision by code. Exit 1 if there are new ones.
+Prints what each project costs, new findings, gone findings and precision by code. Exit 1 if there are new ones.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import argparse
 import csv
 import gc
 import os
+import resource
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -45,6 +47,7 @@ class Key:
 class Checked:
     repo: str
     messages: Mapping[Key, str]
+    cost: str
 
 
 def read_findings() -> dict[Key, str]:
@@ -69,6 +72,7 @@ def examine(folder: Path) -> Checked:
     gc.set_threshold(100_000, 50, 50)  # as the command line does
     root = os.path.realpath(folder)
     repo = folder.name.replace("__", "/", 1)
+    began = time.process_time()
     report = check(Request(files=discover([root]).files, root=root, rules=registry.rules()))
     messages = {}
     for finding in report.findings:
@@ -76,7 +80,9 @@ def examine(folder: Path) -> Checked:
             site = finding.primary.site
             file = Path(os.path.relpath(site.path, root)).as_posix()
             messages[Key(repo, file, site.row, finding.code, finding.severity.value)] = finding.message
-    return Checked(repo, messages)
+    taken, memory = time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    cost = f"{report.cut} of {report.programs} programs cut, {taken:.1f} s of CPU, {memory} MiB"
+    return Checked(repo, messages, cost)
 
 
 def examine_all(folders: Iterable[Path], jobs: int | None) -> dict[Key, str]:
@@ -84,6 +90,7 @@ def examine_all(folders: Iterable[Path], jobs: int | None) -> dict[Key, str]:
     with Pool(jobs, maxtasksperchild=1) as pool:  # a large project's memory goes back with its process
         for checked in pool.imap_unordered(examine, folders):
             messages.update(checked.messages)
+            print(f"{checked.repo}: {checked.cost}", flush=True)
             print("." if not checked.messages else len(checked.messages), end=" ", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     return messages
