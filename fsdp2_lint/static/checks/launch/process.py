@@ -60,7 +60,7 @@ class StaticProcess:
             numbers = [leaf for _, leaf in self.program.machine.alternatives(start.what.index)]
             if mesh.guard.implies(start.guard) and all(isinstance(each, Rank) for each in numbers):
                 what = "a mesh" if isinstance(mesh.what, events.Mesh) else "fully_shard"
-                return mesh.when, f"{what} selects no GPU where CUDA runs already, as by then"
+                return mesh.when, f"{what} once CUDA runs"
         return None
 
     def mesh_made(self) -> Answer[Moment]:
@@ -125,8 +125,8 @@ class StaticDevice(AtStep[events.DeviceSet | events.DeviceIndex]):
         process = StaticProcess(self.program)
         mesh = process.first_mesh(perhaps=True)
         late = process.mesh_on_current(before=self.step)
-        if late is not None and not self.program.partial and not self.program.open_why:
-            return yes(late)
+        if late is not None and not self.program.partial and not self.program.machine.libraries.opaque:
+            return unknown(self.program.open_why) if self.program.open_why else yes(late)
         for touch in self.program.trace.of(events.DeviceTouch, before=self.step):
             if by_rank_zero(touch.guard):
                 continue
