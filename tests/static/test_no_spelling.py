@@ -55,6 +55,7 @@ ALLOWED = {
     "checks/migration/api.py::StaticUse.absent": UNKNOWN,
     "checks/checkpoints/early_states.py::filled_early": QNAMES,
     "checks/shared/runs.py::_is_named": COMPUTED,
+    "libraries/torch/training/optim.py::_of_groups": METHODS,
     "checks/sharding/units.py::StaticUnit._of_a_result": WORDS,
     "checks/checkpoints/payloads.py::StaticPayload._may_be_shards": QNAMES,
     "checks/checkpoints/shared_keys.py::StaticSharedKeys._counts_alike": QNAMES,
