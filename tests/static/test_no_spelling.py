@@ -56,7 +56,7 @@ ALLOWED = {
     "checks/checkpoints/early_states.py::filled_early": QNAMES,
     "checks/shared/runs.py::_is_named": COMPUTED,
     "libraries/torch/training/optim.py::_of_groups": METHODS,
-    "checks/sharding/units.py::StaticUnit._of_a_result": WORDS,
+    "checks/sharding/units.py::_of_a_result": WORDS,
     "checks/checkpoints/payloads.py::StaticPayload._may_be_shards": QNAMES,
     "checks/checkpoints/shared_keys.py::StaticSharedKeys._counts_alike": QNAMES,
     "checks/ranks/data.py::StaticEpochs._no_sampler_of_torch": QNAMES,

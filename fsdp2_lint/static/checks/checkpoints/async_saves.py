@@ -80,10 +80,12 @@ class StaticAsyncSave(AtStep[events.AsyncSave]):
         """May a later round come to what waits, though the first one does not: by a name in the loop, or elsewhere?"""
         if earlier.loop is None:
             return False
+        if earlier.asked_by & names_in(earlier.loop):
+            return True
         own = {method for cls in self.program.machine.project_classes(earlier.owner) for method in cls.node.body}
         run = run_in(self.program, earlier.loop)
         elsewhere = (each for each in run if each not in own and each is not earlier.loop.scope())
-        return any(earlier.asked_by & names_in(each) for each in (earlier.loop, *elsewhere))
+        return any(earlier.asked_by & names_in(each) for each in elsewhere)
 
     def _waits(self, future: Obj) -> list[Step[events.SaveAwaited]]:
         return [step for step in self.program.trace.of(events.SaveAwaited) if step.what.future is future]

@@ -76,10 +76,7 @@ class StaticBatch(AtStep[events.Called]):
     def _samplers(self) -> Iterator[tuple[Loader, Sampler]]:
         """The loaders that the batch comes from, with each of torch's samplers that they may have."""
         for obj in inputs(self.program, self.step):
-            loader = obj.atom.state(Loader)
-            for leaf in self.program.machine.objects(loader.sampler) if loader is not None else ():
-                if loader is not None and (sampler := leaf.atom.state(Sampler)) is not None:
-                    yield loader, sampler
+            yield from self._samplers_of(obj)
 
     def _samplers_behind(self) -> Iterator[tuple[Loader, Sampler]]:
         """Likewise, of the loaders that what it is given was computed of; how long one is, is none of its samples."""
@@ -88,13 +85,16 @@ class StaticBatch(AtStep[events.Called]):
         seen = set(stack)
         while stack:
             obj = stack.pop()
-            loader = obj.atom.state(Loader)
-            for leaf in machine.objects(loader.sampler) if loader is not None else ():
-                if loader is not None and (sampler := leaf.atom.state(Sampler)) is not None:
-                    yield loader, sampler
+            yield from self._samplers_of(obj)
             more = dict.fromkeys(each for how, each in ingredients(machine, obj) if how != "len" and each not in seen)
             seen.update(more)
             stack += more
+
+    def _samplers_of(self, obj: Obj) -> Iterator[tuple[Loader, Sampler]]:
+        loader = obj.atom.state(Loader)
+        for leaf in self.program.machine.objects(loader.sampler) if loader is not None else ():
+            if loader is not None and (sampler := leaf.atom.state(Sampler)) is not None:
+                yield loader, sampler
 
     def _is_of_node(self, rank: Value) -> bool:
         """Also an option that has it by default: a launcher gives all ranks of a job one command line."""

@@ -50,20 +50,12 @@ class StaticUnit(OfStep[events.Sharded]):
     def _from_one_call(self, earlier: Step[events.Sharded]) -> bool:
         return earlier.place == self.step.place or earlier.same_call(self.step)
 
-    def _of_a_result(self, formula: object) -> bool:
-        """Does it ask what a function returned that was not followed? Each module may have been in its hands."""
-        if isinstance(formula, tuple):
-            return any(map(self._of_a_result, formula))
-        if not isinstance(formula, Obj) or formula.parent is not None or formula.atom.kind not in ("unknown", "opaque"):
-            return False
-        return formula.atom.origin.endswith("()")  # a function of the project: those of packages have their names
-
     def _each_below(self) -> Answer[Moment]:
         """``for m in model.modules()`` visits the model itself first, then its parts."""
         asked = self.step.guard.blurred or [
             formula
             for formula, _ in self.step.guard.literals
-            if speaks_of(formula, self.obj) or _of_a_name(formula) or self._of_a_result(formula)
+            if speaks_of(formula, self.obj) or _of_a_name(formula) or _of_a_result(formula)
         ]
         return unknown("the filter over modules() may match nested modules") if asked else yes(self.step.when)
 
@@ -148,6 +140,15 @@ def speaks_of(formula: object, obj: Obj) -> bool:
 def _of_a_name(formula: object) -> bool:
     """Does it ask about a text that is not known, such as the name of each module?"""
     return isinstance(formula, Text) or isinstance(formula, tuple) and any(map(_of_a_name, formula))
+
+
+def _of_a_result(formula: object) -> bool:
+    """Does it ask what a function returned that was not followed? Each module may have been in its hands."""
+    if isinstance(formula, tuple):
+        return any(map(_of_a_result, formula))
+    if not isinstance(formula, Obj) or formula.parent is not None or formula.atom.kind not in ("unknown", "opaque"):
+        return False
+    return formula.atom.origin.endswith("()")  # a function of the project: those of packages have their names
 
 
 def _mentions(step: Step[events.Sharded], obj: Obj) -> bool:

@@ -19,9 +19,10 @@ def run_in(program: Program, loop: nodes.NodeNG) -> list[nodes.FunctionDef]:
     left = [each for each in reached if isinstance(each, nodes.FunctionDef)]
     kept = {part.attrname for each in left for part in each.nodes_of_class(nodes.AssignAttr)}
     found: list[nodes.FunctionDef] = []
-    said, texts, news = names_in(loop), texts_in(loop), [loop]
+    said, texts, news, held = names_in(loop), texts_in(loop), [loop], False
     while news:
-        if any(_calls_a_value(each, kept) for each in news):
+        if not held and any(_calls_a_value(each, kept) for each in news):
+            held = True
             said = said.union(*map(_handed_on, reached), (each.name for each in left if each.decorators))
         news = [each for each in left if _is_named(each, said, texts if "getattr" in said else ())]
         found += news
