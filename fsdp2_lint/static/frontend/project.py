@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ...errors import INTERNAL, CostsOnly, debugging, in_words
+from ...files.configurations import Named, configuration_files, names_in
 from ...files.digests import UNREAD, digest
 from .facts import SEED, Facts, facts_of
 from .leading import leading_to
@@ -65,6 +66,8 @@ class Project(Questions):
             "deriving": self._importers,
             "dotted": partial(Lookup.dotted, self),
             "below": lambda about: self._names_below(*about.split("\0")),
+            "named": lambda about: self._named_under(*about.split("\0")),
+            "naming_under": lambda about: self._naming_under(*about.split("\0")),
             "loading": lambda path: all_loading(path, self.imported_by),
             "loaded": lambda path: all_loaded(path, self.imported_by),
             "heirs": lambda about: self._heirs(*about.split("\0")),
@@ -77,6 +80,7 @@ class Project(Questions):
         self.reaching_classes: dict[str, set[str]] = {}  # likewise
         self.sharding_methods: dict[str, list[tuple[str, str]]] = {}  # names of which each method shards: file, class
         self.called_in_turn: set[str] = set()  # names of methods that lead to sharding, and that call their own name
+        self._named: list[Named] | None = None  # what the configuration files name, once it was asked for
         self.look: Callable[[], None] = lambda: None  # called every few hundred steps: raises if nobody waits any more
 
     def take(self, files: Sequence[str], within: Surroundings | None) -> None:
@@ -184,6 +188,19 @@ class Project(Questions):
             files = self.modules_below(here, package)
         stems = [Path(file).parent.name if Path(file).name == "__init__.py" else Path(file).stem for file in files]
         return [f"{package}.{stem}" for stem in stems]
+
+    def _named_in_files(self) -> list[Named]:
+        if self._named is None:
+            root = str(self.root)
+            self._named = [each for path in configuration_files(root) for each in names_in(path, root)]
+        return self._named
+
+    def _named_under(self, *keys: str) -> list[str]:
+        return sorted({name for above, name in self._named_in_files() if above[-len(keys) :] == keys})
+
+    def _naming_under(self, last: str, *keys: str) -> list[str]:
+        above = (path for path, _ in self._named_in_files() if path[-1] == last and path[-2 - len(keys) : -2] == keys)
+        return sorted({path[-2] for path in above})
 
     def _files_read(self) -> Iterator[bytes]:
         for path in self.files:

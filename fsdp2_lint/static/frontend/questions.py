@@ -74,6 +74,16 @@ class Questions(Lookup):
         found: list[str] = self._ask("below", f"{os.path.dirname(importer)}\0{package}")
         return found
 
+    def named_under(self, keys: tuple[str, ...]) -> list[str]:
+        """The dotted names that the configuration files of the project have under these keys, whatever is above."""
+        found: list[str] = self._ask("named", "\0".join(keys))
+        return found
+
+    def naming_under(self, keys: tuple[str, ...], last: str) -> list[str]:
+        """The keys below these that have a name under the ``last`` one."""
+        found: list[str] = self._ask("naming_under", "\0".join((last, *keys)))
+        return found
+
     def may_shard(self, path: str, node: nodes.NodeNG, owner: str = "") -> bool:
         """Can this function, or another method of its class, reach a sharding call, by the names that it mentions?"""
         functions, classes = self._ask("reaching", path)

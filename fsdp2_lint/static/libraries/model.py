@@ -37,7 +37,7 @@ from . import registered  # noqa: F401 (what is in it registers itself)
 from .calls import Calls
 from .frameworks import framework_method
 from .outputs import is_output
-from .python import arguments, attempts, commands, records, value_methods
+from .python import arguments, attempts, commands, configured, records, value_methods
 from .tables import IN_PLACE, METHOD_OBSERVERS, METHODS, TENSOR_METHODS
 from .torch.checkpoints import state_dict
 from .torch.migration import migration, versions
@@ -78,6 +78,8 @@ class TorchModel(Calls):
             if name == "get" and len(call.args) == 1 and self.is_mapping_with_attributes(obj, call.args[0].value):
                 return self.machine.find_attr(obj, call.args[0].value) or obj.child(call.args[0].value)
         if (found := records.parsed_by(self.machine, obj, name, call)) is not None:
+            return found
+        if (found := configured.parts_of_name(self.machine, obj, name, call)) is not None:
             return found
         if (handler := METHODS.get(name)) is not None:
             call.name = name

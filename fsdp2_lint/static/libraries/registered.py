@@ -8,6 +8,7 @@ from .python import (
     builtins,
     calculation,
     commands,
+    configured,
     copies,
     dynamic,
     kinds,

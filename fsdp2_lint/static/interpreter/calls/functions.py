@@ -34,6 +34,7 @@ from ..expressions import domains, own_values, owning
 from ..frames import FALL, RAISE, RETURN, Diverges, Frame
 from ..machine import L
 from ..syntax import by_position, checks, defaults_of, is_dataclass, returns_itself
+from . import nested_data
 from .aside import Aside
 from .managers import NotEntered
 
@@ -61,6 +62,15 @@ class Functions(Aside[L]):
         """From memory, in short, or step by step; unknown where a bound is reached."""
         if func.around:
             return self.call_around(func, Call(node, args, kwargs, why), receiver, on_yield)
+        if (
+            copied := nested_data.copied(
+                self,
+                func,
+                args,
+                lambda leaf: self.call_function(func, [leaf, *args[1:]], kwargs, node, receiver=receiver, why=why),
+            )
+        ) is not None:
+            return copied
         if on_yield is None and self.pointless(func, args, kwargs, receiver):
             self.blur(func, [*args, *kwargs.values(), receiver or NONE])
             self.stops += 1

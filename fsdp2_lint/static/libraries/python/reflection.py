@@ -37,6 +37,7 @@ from ..torch.migration.migration import class_named, fsdp1_asked
 from ..torch.sharding import parameters
 from ..torch.sharding.module_tree import was_loaded_by_library
 from ..words import IMPORTED
+from . import configured
 from .attempts import TypeOf, is_dtensor
 from .kinds import is_a
 
@@ -268,7 +269,7 @@ def class_as_value(machine: Machine, obj: Obj) -> Value:
 def import_by_name(machine: Machine, call: Call) -> Value:
     name = call.args[0] if call.args else NONE
     if call.name.endswith("import_module"):
-        name = asked_names.modules(machine, name, call.node)
+        name = asked_names.modules(machine, configured.named(machine, name), call.node)
     return machine.over(name, lambda each: _imported(machine, call, each))
 
 
