@@ -29,9 +29,21 @@ _MOVED = [
 _RULES = [(re.compile(pattern), to) for pattern, to in _MOVED]
 
 
+# Second names of dtypes, read off torch 2.13: one object each.
+_DTYPES = {
+    f"torch.{name}": f"torch.{other}"
+    for name, other in {
+        "half": "float16", "float": "float32", "double": "float64", "short": "int16", "int": "int32", "long": "int64",
+        "chalf": "complex32", "cfloat": "complex64", "cdouble": "complex128",
+    }.items()
+}  # fmt: skip
+
+
 def canonical(qname: str) -> str:
     if not qname.startswith("torch."):
         return qname
+    if qname in _DTYPES:
+        return _DTYPES[qname]
     for pattern, to in _RULES:
         if to is None:
             if pattern.match(qname):

@@ -32,7 +32,7 @@ from ...domain.values import (
     Value,
     taken_out,
 )
-from ...frontend.packages import is_known_class
+from ...frontend.packages import is_known_class, is_listed, is_of_python
 from ..machine import L
 from . import domains, flags, own_values
 from .expressions import Expressions
@@ -194,7 +194,7 @@ class Conditions(Expressions[L]):
         if isinstance(left, Rank) or isinstance(right, Rank):
             rank, other = (left, right) if isinstance(left, Rank) else (right, left)
             return ("is", rank, other)
-        if isinstance(left, (Func, ClassV, Ext)) and isinstance(right, (Func, ClassV, Ext)):
+        if _is_code(left) and _is_code(right):
             return False
         if domains.is_flag(self, left) and domains.is_flag(self, right):
             mine, other = self.truth(left), self.truth(right)
@@ -309,3 +309,10 @@ def mentions_rank(atom: Any) -> bool:
     if isinstance(atom, Rank):
         return True
     return isinstance(atom, tuple) and any(map(mentions_rank, atom))
+
+
+def _is_code(value: Value) -> bool:
+    """A function or a class: of a package that nobody knows, a name may as well stand for a number."""
+    if isinstance(value, Ext):
+        return is_listed(value.qname) or is_of_python(value.qname)
+    return isinstance(value, (Func, ClassV))
