@@ -203,7 +203,10 @@ class Calls(Functions[L]):
 
     def sharding_methods(self, receiver: Obj, name: str) -> list[Func]:
         """What an object of unknown class can only mean by a method of this name: the project's that shard."""
-        if receiver.parent is None and receiver.atom.kind in ("instance", "external"):
+        kind = receiver.atom.kind
+        if receiver.parent is None and (
+            kind in ("instance", "external") or kind == "configuration" and receiver.atom.shared
+        ):
             return []
         found = []
         for path, owner in self.project.sharding_methods_of(name):

@@ -45,20 +45,20 @@ def fully_shard(machine: Machine, call: Call) -> Value:
                 group = tuple(item for _, item in held.items if isinstance(item, Obj))
                 open_why = held.open_why or ("" if group else "the list of modules was not followed")
                 shard(machine, call, group, listed=True, open_why=open_why)
-            elif isinstance(leaf, Obj):
+            elif isinstance(leaf, Obj) and not _is_no_module(machine, leaf):
                 shard(machine, call, (leaf,), listed=False)
     return target
 
 
 def _is_no_module(machine: Machine, obj: Obj) -> bool:
-    """Is it surely none: a mesh, or an object of a class that was seen and derives from no module?"""
+    """Is it surely none: a mesh, settings, or an object of a class that was seen and derives from no module?"""
     cls = machine.class_of(obj)
     if obj.parent is not None or obj.atom.module:
         return False
     if cls is not None:
         listed = any(machine.find_attr(obj, name) is not None for name in ("__iter__", "__getitem__"))
         return obj.atom.kind == "instance" and machine.closed_class(cls) and not listed
-    return obj.atom.cls == _MESH
+    return obj.atom.cls == _MESH or obj.atom.kind == "configuration" and obj.atom.shared  # made by a package for these
 
 
 def shard(machine: Machine, call: Call, group: tuple[Obj, ...], *, listed: bool, open_why: str = "") -> None:
