@@ -168,6 +168,9 @@ class Budget:
     counted: int = _limit(3, "conditions", "in one number of how many hold", "the number is unknown")
 
     # Numbers.
+    counted_out: int = _limit(
+        8, "rounds", "of a loop over the numbers of a list, each run for its element", "one round stands for all"
+    )
     calculated: int = _limit(64, "numbers", "in one call of ``sum``, ``prod`` and the like", "the result is unknown")
 
     # Questions of rules.

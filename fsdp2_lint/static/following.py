@@ -23,7 +23,7 @@ from .checks.shared.program import Program
 from .domain import events
 from .domain.events import Step
 from .domain.formulas import LARGE, Formula, intern, is_fork
-from .domain.path_conditions import Pool, forget
+from .domain.path_conditions import PathCondition, Pool, forget
 from .domain.sides import forget_sides
 from .domain.values import ClassV, Func
 from .dump import dump
@@ -46,9 +46,13 @@ def blur_filtered(program: Program) -> None:
     calls: dict[int, list[Step[events.Sharded]]] = {}
     for step in program.trace.of(events.Sharded):
         calls.setdefault(step.place, []).append(step)
+    asked: dict[tuple[PathCondition, int], int] = {}  # what passes one filter passes another call's that asks the same
     for steps in calls.values():
+        met: Counter[PathCondition] = Counter()
         for step in [each for each in steps if any(_sets_apart(program, each, other) for other in steps)]:
-            formula: Formula = intern(("truth", (LARGE, "a filter", step.index)))
+            number = asked.setdefault((step.guard, met[step.guard]), step.index)
+            met[step.guard] += 1
+            formula: Formula = intern(("truth", (LARGE, "a filter", number)))
             path = step.guard.add(formula) or step.guard
             program.trace.put(replace(step, guard=path, what=replace(step.what, filtered=True)))
 

@@ -85,7 +85,7 @@ class StaticUnit(OfStep[events.Sharded]):
     def _depends_on_more(self, earlier: Step[events.Sharded]) -> Step[events.Sharded] | None:
         """One of the two steps, if a filter or a condition too large to be known decides on it and not on the other."""
         mine, before = self.step.guard.blurred, earlier.guard.blurred
-        if self.step.what.filtered or mine - before:  # that the module is not sharded yet, perhaps
+        if mine - before:  # that the module is not sharded yet, perhaps
             return self.step
         return earlier if before - mine else None
 

@@ -40,7 +40,7 @@ from ...domain.values import (
 )
 from ..call import Call
 from ..machine import L
-from . import asked_names, enums, flags, owning
+from . import asked_names, enums, flags, own_values, owning
 from .keys import by_one_part, in_any_order, spelled_out
 from .names import Names
 
@@ -186,7 +186,7 @@ class Containers(Names[L]):
             each = [(path, self.some_of(item)) for path, item in held.items]
         if len(each) == 1:
             return owning.one_for_several(self, each[0][1], key)
-        number = self.fresh()
+        number = self.picked_by(held, key)
         owning.arms_of(self, ("alt", number), key)
         return choose(
             [
@@ -194,6 +194,15 @@ class Containers(Names[L]):
                 for arm, (path, item) in enumerate(each)
             ]
         )
+
+    def picked_by(self, held: Items, key: Value) -> int:
+        """A number for which element an index names: the same in one round of a loop, while the list is the same."""
+        counted = isinstance(key, Obj) and key.atom.origin == own_values.RANGE and key.parent is key.atom.root
+        if not counted and not isinstance(key, Const):
+            return self.fresh()
+        where = id(held), key, self.rounds[-1].made if self.rounds else 0
+        _, number = self.picks_by_index.setdefault(where, (held, self.fresh()))  # kept: another one has not its id
+        return number
 
     def dict_item(self, leaf: DictV, key: Value, default: Value | None = None) -> Value:
         """The value under a key; a choice of all where the key is not known."""

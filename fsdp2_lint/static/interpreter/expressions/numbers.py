@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ....vocab.declared import record
 from ...domain.says import Says
 from ...domain.values import SLICE, SOME, Const, Ext, GuardedUnion, ListV, Obj, TupleV, Value, is_call, unknown
 from ..machine import AnyMachine
@@ -12,6 +13,13 @@ from . import owning
 
 if TYPE_CHECKING:
     from ..machine import AnyMachine
+
+
+@record
+class Numbers:
+    """What a short ``range`` counts, where the source says all of it."""
+
+    numbers: tuple[int, ...]
 
 
 def is_number(obj: Obj) -> bool:

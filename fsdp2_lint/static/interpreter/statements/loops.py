@@ -32,6 +32,7 @@ from ..expressions.domains import added_where
 from ..frames import BREAK, CONTINUE, FALL, RAISE, RETURN, Rounds
 from ..machine import L
 from ..syntax import changed_in, ends_early, grown_in, jumps_out, sets_items, unwraps
+from .indices import counted_out
 from .patterns import Patterns
 
 
@@ -48,7 +49,7 @@ def stands_for_rounds(element: Value) -> bool:
 class Loops(Patterns[L]):
     def exec_For(self, node: nodes.For) -> int:
         """A round for each element that is known, or one that stands for all."""
-        iterable = self.eval(node.iter)
+        iterable = counted_out(self, node, self.eval(node.iter))
         widened = self.widen(node)
         self.loops += 1
         start = self.guard

@@ -36,7 +36,7 @@ from ...domain.values import (
 from ...interpreter.call import Call
 from ...interpreter.expressions import domains, orders, own_values, owning
 from ...interpreter.expressions.domains import added_where
-from ...interpreter.expressions.numbers import number_made_of, some_number
+from ...interpreter.expressions.numbers import Numbers, number_made_of, some_number
 from ..computed import computed
 from ..interface import Machine
 from ..tables import external
@@ -104,6 +104,9 @@ def make_range(machine: Machine, call: Call) -> Value:
     whole = first == Const(0) and not isinstance(call.args[-1], Const)
     index = AbstractObject("unknown", origin=own_values.RANGE).root
     index.atom.rounds = _most_rounds(machine, call.args)
+    bounds = [each.value for each in call.args if isinstance(each, Const)]
+    if len(bounds) == len(call.args) and index.atom.rounds in range(1, BUDGET.counted_out + 1):
+        index.atom.know(Numbers((*range(*bounds),)))
     owning.passed_on(machine, index, call.args)
     return machine.new_list([index.child(EACH if whole else SOME)], exact=False)
 
