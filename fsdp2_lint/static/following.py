@@ -64,9 +64,9 @@ def _sets_apart(program: Program, step: Step[events.Sharded], other: Step[events
     if all(is_fork(part[0]) or part in other.guard.literal_set for part in step.guard.literals):
         return False
     return step.guard.compatible(other.guard) or any(
-        program.address(mine)[0] is program.address(theirs)[0]
-        for mine in step.what.group
-        for theirs in other.what.group
+        mine[0] is theirs[0] and mine != theirs  # else one of the two stands there, each on paths of its own
+        for mine in map(program.address, step.what.group)
+        for theirs in map(program.address, other.what.group)
     )
 
 

@@ -115,6 +115,7 @@ class Machine(Semantics, Generic[L]):
         self.picking: set[Obj] = set()  # modules in whose forward such a part surely is another one on each rank
         self.memo: dict[Any, tuple[Value, bool, int, int]] = {}
         self.parameters: dict[Any, Value] = {}
+        self.annotations: dict[nodes.NodeNG, Value | None] = {}
         self.refused: set[tuple[tuple[Formula, bool], ...]] = set()  # paths that end in what a check has made sure of
         self.doomed: set[int] = set()  # activations that end the job: with an error, whatever they do before
         self.quiet_exits = 0  # how often a process ended as if all were well

@@ -34,9 +34,13 @@ def get_peft_model(machine: Machine, call: Call) -> Value:
     model = call.arg(0, "model")
     if model is None:
         return unknown("get_peft_model()")
-    attach(machine, model, call, "get_peft_model()")
-    tuner = _around(machine, model, "model", _TUNER, call)
-    return _around(machine, tuner, "base_model", _ADAPTED, call)
+
+    def one(model: Value) -> Value:
+        attach(machine, model, call, "get_peft_model()")
+        tuner = _around(machine, model, "model", _TUNER, call)
+        return _around(machine, tuner, "base_model", _ADAPTED, call)
+
+    return machine.over(model, one)  # of two that it may be, each has a wrapper of its own
 
 
 @external("peft.inject_adapter_in_model", "peft.mapping.inject_adapter_in_model")

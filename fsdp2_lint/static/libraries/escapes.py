@@ -27,6 +27,10 @@ _UNPICKLED = frozenset({"pickle.load", "pickle.loads"})  # it may be any code
 _FIELDS_OF_OPTIMIZERS = frozenset({"param_groups", "state", "defaults"})
 
 
+# What Python says of classes and functions in words: whoever has such a text has nothing of what it is about.
+_TEXTS = frozenset({"__name__", "__qualname__", "__module__", "__doc__"})
+
+
 class Escapes(Membership):
     def harmless(self, qname: str) -> bool:
         return is_harmless(qname)
@@ -110,7 +114,9 @@ class Escapes(Membership):
                     leaf = leaf.parent
                 if isinstance(leaf, ClassV):
                     self.given_classes.add(leaf)
-                if not isinstance(leaf, (Obj, Partial)) or leaf in seen or isinstance(leaf, Obj) and is_output(leaf):
+                if not isinstance(leaf, (Obj, Partial)) or leaf in seen:
+                    continue
+                if isinstance(leaf, Obj) and (is_output(leaf) or leaf.item in _TEXTS):
                     continue
                 seen.add(leaf)
                 if isinstance(leaf, Partial):

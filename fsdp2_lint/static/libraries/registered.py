@@ -12,6 +12,7 @@ from .python import (
     copies,
     dynamic,
     kinds,
+    operators,
     pytrees,
     records,
     reflection,

@@ -217,8 +217,10 @@ class Program(Objects):
 
     def _apart(self, obj: Obj, step: AnyStep) -> bool:
         """Is ``obj`` sharded only on paths that exclude ``step``, such as another backend's?"""
-        own = self.touching(obj)
-        return bool(own) and not any(sharding.guard.compatible(step.guard) for sharding, _, _ in own)
+        found = [(sharding, part) for sharding, part, _ in self.touching(obj)]
+        # What stands in its place on other paths, as a model that was handed over ready, is another object.
+        own = [each for each in found if each[1].atom is obj.atom] or found
+        return bool(own) and not any(sharding.guard.compatible(step.guard) for sharding, _ in own)
 
     @cached_property
     def managed_by(self) -> str:

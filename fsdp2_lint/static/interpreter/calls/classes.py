@@ -218,7 +218,7 @@ class Classes(Bases[L]):
         ):
             value = self.global_name(module, annotation.value) if annotation.value in module.bindings else None
         elif isinstance(annotation, (nodes.Name, nodes.Attribute)):
-            value = self.in_module(module, lambda: self.eval(annotation))
+            value = self.annotation(module, annotation)
         elif isinstance(annotation, nodes.BinOp) and annotation.op == "|":
             return self.annotated_class(module, annotation.left)
         elif isinstance(annotation, nodes.Subscript) and full_name(annotation.value) == "typing.Optional":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
@@ -243,10 +242,15 @@ class Functions(Aside[L]):
             if passed is not None and not (isinstance(passed, Sometimes) and name in given):
                 continue
             if name in given and (passed is not None or not why):
-                default = self.in_module(func.module, partial(self.eval, given[name])) or unknown(name)
+                default = self.default(func, given[name]) or unknown(name)
                 bound[name] = default if passed is None else or_else(passed, default)
             else:
                 bound[name] = self.parameter(func, name, why)
+
+    def default(self, func: Func, node: nodes.NodeNG) -> Value | None:
+        if isinstance(node, nodes.Const):
+            return Const(node.value)
+        return self.in_module(func.module, lambda: self.eval(node))
 
     def parameter(self, func: Func, name: str, why: str = "") -> Value:
         """An argument that nobody passed (yet), or that was not seen: the same unknown each time it is asked for."""

@@ -70,8 +70,7 @@ def _named(machine: AnyMachine, module: Module, annotation: nodes.NodeNG) -> Con
     bound = module.bindings.get(annotation.name, []) if isinstance(annotation, nodes.Name) else []
     if len(bound) == 1 and isinstance(bound[0], nodes.Assign) and isinstance(bound[0].value, nodes.Subscript):
         return annotated(machine, module, bound[0].value)  # ``Mode = Literal["ddp", "fsdp"]``
-    found = machine.in_module(module, lambda: machine.eval(annotation))
-    return of_class(machine, found)
+    return of_class(machine, machine.annotation(module, annotation))
 
 
 def of_class(machine: AnyMachine, cls: Value | None) -> Constants | None:

@@ -210,6 +210,15 @@ class Names(Loops[L]):
             self.frames.pop()
             self.guard, self.calls = guard, calls
 
+    def annotation(self, module: Module, node: nodes.NodeNG) -> Value | None:
+        """What an annotation names; asked once of each, since it is written once and met at every call."""
+        if node in self.annotations:
+            return self.annotations[node]
+        found = self.in_module(module, lambda: self.eval(node))
+        if not self.resolving:  # else it may be defined in terms of what is just looked up
+            self.annotations[node] = found
+        return found
+
     def star_or_builtin(self, module: Module, name: str) -> Value:
         """A name that no statement of the file binds."""
         for star in module.stars:
