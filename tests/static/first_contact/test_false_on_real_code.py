@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.static.first_contact.programs import SHARDED, main
-from tests.static.program import analyse, script
+from tests.static.program import HEAD, NET, analyse, script
 
 ENOUGH = """
 def enough(least):
@@ -137,3 +137,57 @@ def test_what_a_distributed_tensor_alone_has() -> None:
     assert "FSDP701" not in analyse(main(GATHERED.format(asked='"_local_tensor"'))).codes
     never = main(GATHERED.format(asked='"_local_tensor"').replace("value = value.full_tensor()", "pass"))
     assert "FSDP701" in analyse(never).codes
+
+
+FIRST = """
+dist.init_process_group("nccl")
+rank, local = dist.get_rank(), int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(local)
+model = Net()
+fully_shard(model)
+stamp = torch.zeros(8, device=f"cuda:{{local}}")
+if {asked}:
+    stamp = torch.ones(8, device=f"cuda:{{rank}}")
+dist.broadcast(stamp, src=0)
+optimizer = torch.optim.AdamW(model.parameters())
+model(torch.ones(2, 8, dtype=torch.long)).sum().backward()
+optimizer.step()
+"""
+
+
+def test_the_first_of_all_has_the_first_device() -> None:
+    assert "FSDP102" not in analyse(script(FIRST.format(asked="rank == 0"))).codes
+    assert "FSDP102" in analyse(script(FIRST.format(asked="local == 0"))).codes
+    assert "FSDP102" in analyse(script(FIRST.format(asked="rank < 9"))).codes
+
+
+BUILT = """
+def build(given):
+    if isinstance(given, dict):
+        return Net(**given)
+    return given
+
+
+class Trainer:
+    def __init__(self, config):
+        self.net, self.ema = self.made(config.net), self.made(config.net)
+        self.optimizer = torch.optim.AdamW(self.net.parameters())
+
+    def made(self, given):
+        net = build(given)
+        {first}
+        fully_shard(net)
+        {then}
+        return net
+
+    def step(self, batch):
+        self.net(batch).sum().backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+"""
+
+
+def test_a_builder_that_hands_on_what_it_cannot_build() -> None:
+    blocks = "for layer in net.layers:\n            fully_shard(layer)"
+    assert "FSDP305" not in analyse(HEAD + NET + BUILT.format(first="pass", then="pass")).codes
+    assert "FSDP302" in analyse(HEAD + NET + BUILT.format(first="pass", then=blocks)).codes

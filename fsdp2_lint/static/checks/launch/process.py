@@ -9,7 +9,7 @@ from ...domain import events
 from ...domain.events import AnyStep
 from ...domain.values import Const, Rank
 from ...libraries.torch.launch.device import device_kind
-from ..ranks.rank_paths import by_rank_zero
+from ..ranks.rank_paths import by_first_of_all, by_rank_zero
 from ..shared.program import AtStep, Program
 from .imported import may_select_device
 from .machines import on_one_machine
@@ -105,6 +105,8 @@ class StaticDevice(AtStep[events.DeviceSet | events.DeviceIndex]):
         found = [leaf for guard, leaf in self.program.machine.alternatives(index) if self.step.guard.compatible(guard)]
         ranks = [leaf for leaf in found if isinstance(leaf, Rank)]
         if ranks and len(ranks) == len(found) and {leaf.kind for leaf in ranks} == {"global"}:
+            if by_first_of_all(self.step.guard):
+                return self.program.excluded("rank 0 alone comes here, whose device has this number as well")
             if on_one_machine(self.program, self.step):
                 return self.program.excluded(
                     "the processes meet at localhost, or the script starts them itself: all run on one machine"

@@ -70,6 +70,11 @@ def by_rank_zero(guard: PathCondition) -> bool:
     return any(leaf[2] == 0 for leaf in _ranks_asked_for(guard))
 
 
+def by_first_of_all(guard: PathCondition) -> bool:
+    """Does only the first rank of all nodes take this path? Then the global rank is a number of a device, 0."""
+    return any(leaf[2] == 0 and leaf[1].kind == "global" for leaf in _ranks_asked_for(guard))
+
+
 def _ranks_asked_for(guard: PathCondition) -> Iterator[Formula]:
     """The comparisons of a rank with a number that hold on this path."""
     for formula, truth in guard.literals:

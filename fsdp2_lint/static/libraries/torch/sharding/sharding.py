@@ -6,6 +6,7 @@ from astroid import nodes
 
 from .....vocab.declared import record
 from ....domain import events
+from ....domain.path_conditions import PathCondition
 from ....domain.values import NONE, AbstractObject, Const, Ext, ListV, Obj, TupleV, Value, unknown
 from ....interpreter.call import Call
 from ....interpreter.frames import Diverges
@@ -35,7 +36,7 @@ def fully_shard(machine: Machine, call: Call) -> Value:
     if isinstance(target, Obj) and _is_no_module(machine, target):
         machine.stops += 1
         raise Diverges  # torch refuses it
-    for guard, leaf in machine.alternatives(target):
+    for guard, leaf in built(machine.alternatives(target)):
         path = machine.guard.join(guard)
         if path is None:
             continue
@@ -48,6 +49,17 @@ def fully_shard(machine: Machine, call: Call) -> Value:
             elif isinstance(leaf, Obj) and not _is_no_module(machine, leaf):
                 shard(machine, call, (leaf,), listed=False)
     return target
+
+
+def built(possible: list[tuple[PathCondition, Value]]) -> list[tuple[PathCondition, Value]]:
+    """Without the settings that a builder hands on where it cannot build anything of them: ``build(config.net)``."""
+    found = [(path, leaf) for path, leaf in possible if not _is_setting(leaf)]
+    return found or possible
+
+
+def _is_setting(value: Value) -> bool:
+    """Is it a field of what a caller gave, or of a configuration, in which nobody was seen to put a module?"""
+    return isinstance(value, Obj) and value.parent is not None and value.atom.kind in ("configuration", "parameter")
 
 
 def _is_no_module(machine: Machine, obj: Obj) -> bool:
