@@ -13,15 +13,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from .discovery import SKIPPED_FOLDERS
-from .reading import read
+from .discovery import MOST, SKIPPED_FOLDERS
+from .reading import CONFIGURATION_BYTES, CONFIGURATION_FILES, read
 
-Named = tuple[tuple[str, ...], str]  # the keys, outermost first, and the name, or "true"
+Named = tuple[tuple[str, ...], str]  # the keys, outermost first, and the name, or ``YES``
 SUFFIXES = (".yaml", ".yml", ".json")
-MOST_FILES = 2_000
-MOST_FOLDERS = 20_000
-FILE_BYTES = 200_000  # what is larger is data
-_NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|true)\Z")
+YES = "true"
+_NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[tT]rue)\Z")
 _LINE = re.compile(r"(?P<before> *(?:- +)*)(?P<quote>[\"']?)(?P<key>[\w$./-]+)(?P=quote) *:(?: +(?P<value>.*))?\Z")
 _BLOCK_OF_TEXT = ("|", ">")
 
@@ -29,18 +27,20 @@ _BLOCK_OF_TEXT = ("|", ">")
 def configuration_files(root: str) -> list[str]:
     """Those below a folder, but for hidden folders, environments and links; the first so many by name."""
     found: list[str] = []
-    for number, (folder, folders, names) in enumerate(os.walk(root)):
+    met = 0
+    for folder, folders, names in os.walk(root):
         folders[:] = sorted(each for each in folders if each[0] != "." and each not in SKIPPED_FOLDERS)
         found += [os.path.join(folder, name) for name in sorted(names) if name.endswith(SUFFIXES)]
-        if len(found) >= MOST_FILES or number >= MOST_FOLDERS:
+        met += len(names)
+        if len(found) >= CONFIGURATION_FILES or met >= MOST:
             break
-    return found[:MOST_FILES]
+    return found[:CONFIGURATION_FILES]
 
 
 def names_in(path: str, root: str) -> list[Named]:
     """The dotted names in a file; none where it cannot be read."""
     try:
-        text = read(path, FILE_BYTES).decode("utf-8")
+        text = read(path, CONFIGURATION_BYTES).decode("utf-8")
     except (OSError, ValueError):
         return []
     folders = tuple(os.path.relpath(path, root).split(os.sep)[:-1])
@@ -59,7 +59,7 @@ def _of_tree(keys: tuple[str, ...], tree: Any) -> Iterator[Named]:
         for below in tree:
             yield from _of_tree(keys, below)
     elif isinstance(tree, str) and _NAME.match(tree) or tree is True:
-        yield keys, tree if tree is not True else "true"
+        yield keys, _named(tree)
 
 
 def _of_yaml(text: str) -> Iterator[Named]:
@@ -79,4 +79,8 @@ def _of_yaml(text: str) -> Iterator[Named]:
         if value[:1] in _BLOCK_OF_TEXT and value:
             above.append((column, value[0]))
         elif _NAME.match(name := value.strip("\"'")):
-            yield tuple(key for _, key in above), name
+            yield tuple(key for _, key in above), _named(name)
+
+
+def _named(value: object) -> str:
+    return YES if value in (True, "true", "True") else str(value)

@@ -11,7 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from fsdp2_lint.files.reading import FILE_BYTES, NOTEBOOK_BYTES, NOTEBOOK_CELLS, REPORT_BYTES, SETTINGS_BYTES
+from fsdp2_lint.files.reading import (
+    CONFIGURATION_BYTES,
+    CONFIGURATION_FILES,
+    FILE_BYTES,
+    NOTEBOOK_BYTES,
+    NOTEBOOK_CELLS,
+    REPORT_BYTES,
+    SETTINGS_BYTES,
+)
 from fsdp2_lint.settings.environment import STEPS, steps
 
 VARIABLE = STEPS
@@ -196,6 +204,13 @@ class Budget:
     settings_bytes: int = _limit(
         SETTINGS_BYTES, "bytes", "of a file of settings, or of a .gitignore", "an error; a .gitignore is named"
     )
+    configuration_files: int = _limit(
+        CONFIGURATION_FILES,
+        "files",
+        "of YAML and JSON in which names are looked for",
+        "what they name is unknown",
+    )
+    configuration_bytes: int = _limit(CONFIGURATION_BYTES, "bytes", "of one of these", "as above")
     report_bytes: int = _limit(
         REPORT_BYTES, "bytes", "of a baseline, of earlier findings, or of what a rank reported", "it is not read"
     )

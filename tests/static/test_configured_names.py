@@ -216,3 +216,16 @@ def test_what_cannot_be_read_names_nothing(data: bytes, tmp_path: Path) -> None:
     path.write_bytes(data)
     assert names_in(str(path), str(tmp_path)) == []
     assert names_in(str(tmp_path / "gone.yaml"), str(tmp_path)) == []
+
+
+def test_of_two_classes_neither_is_given_a_part(tmp_path: Path) -> None:
+    """A class that does not take it would raise, and all behind it would be dead."""
+    train = TRAIN.format(make="", main=HYDRA, first="pass", call="model.forward")
+    files = {
+        "train.py": train,
+        "nets.py": NETS + HOLDER,
+        "configs/train.yaml": OPTIMIZER,
+        "configs/model/plain.yaml": "_target_: nets.Net\n",
+        "configs/model/held.yaml": "_target_: nets.Holder\nnet:\n  _target_: nets.Net\n",
+    }
+    assert "FSDP601" in told(analysed(tmp_path, files))

@@ -6,6 +6,7 @@ others nothing is known of it.
 
 from __future__ import annotations
 
+from ....files.configurations import YES
 from ...budget import BUDGET
 from ...domain.choices import choose
 from ...domain.formulas import either
@@ -32,7 +33,7 @@ def _named(machine: Machine, leaf: Obj) -> Value:
     if len(keys) == 1 and leaf.atom.said_by is not Says.UNREAD:
         return leaf  # of a part of one, where many have such a key
     names = machine.project.named_under(keys) if keys else []
-    if not 0 < len(names) < BUDGET.options or "true" in names:
+    if not 0 < len(names) < BUDGET.options or YES in names:
         return leaf
     asked = [("is", leaf, name) for name in names]
     found: list[tuple[PathCondition | None, Value]] = [(TRUE.add(each), Const(each[2])) for each in asked]
@@ -86,7 +87,9 @@ def instantiated(machine: Machine, call: Call) -> Value:
         keys = _keys(config)
         if keys and machine.project.named_under((*keys, _PARTIAL)):
             return None
-        parts = machine.project.naming_under(keys, key) if keys and depth < BUDGET.held_depth else []
+        # Of several that it may be, nobody knows which of them takes which part.
+        one_class = len(machine.project.named_under((*keys, key))) == 1 and depth < BUDGET.held_depth
+        parts = machine.project.naming_under(keys, key) if keys and one_class else []
         given = {part: built(config.child(part), [], {}, depth + 1) for part in parts if part not in kwargs}
         below = {part: value for part, value in given.items() if value is not None}
 
