@@ -149,8 +149,39 @@ def test_another_file_may_be_given(tmp_path: Path) -> None:
     main = LOADED.format(load="yaml.safe_load(file)", build='make(cfg["model"]["net"]["target"])()')
     train = TRAIN.format(make=BY_PARTS, main=main, first="pass", call="model")
     result = analysed(tmp_path, {"train.py": train, "nets.py": NETS, "run.yaml": RUN})
-    words = {clause.word for model in result.models for clause in model.rules if clause.code == "FSDP304"}
-    assert "unknown" in words and "violated" not in words
+    said = [clause for each in (*result.models, *result.followed) for clause in each.rules if clause.code[4] != "9"]
+    assert said and not any(clause.word == "upheld" for clause in said)
+    assert any("a run may name other classes" in reason for clause in said for reason in clause.reasons)
+
+
+CALLBACKS = """
+class Off:
+    def before(self, model):
+        model.set_requires_gradient_sync(False)
+
+
+class On:
+    def before(self, model):
+        model.set_requires_gradient_sync(True)
+"""
+
+
+def test_each_element_of_a_list_has_its_own_name(tmp_path: Path) -> None:
+    """One call goes through all of them: that it builds one says nothing against another."""
+    main = HYDRA.replace(
+        "train(model", "callbacks = [hydra.utils.instantiate(each) for each in cfg.callbacks]\n    train(model"
+    )
+    first = "for each in callbacks:\n        each.before(model)"
+    train = TRAIN.format(
+        make="callbacks = []", main=main.replace("callbacks =", "callbacks[:] ="), first=first, call="model"
+    )
+    listed = "callbacks:\n  - _target_: nets.Off\n  - _target_: nets.On\n"
+    files = {
+        "train.py": train,
+        "nets.py": NETS + CALLBACKS,
+        "run.yaml": f"{OPTIMIZER}model:\n  _target_: nets.Net\n{listed}",
+    }
+    assert "FSDP604" not in told(analysed(tmp_path, files))
 
 
 @pytest.mark.parametrize("group", [False, True], ids=["one file", "a group"])

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from astroid import nodes
 
+from ...vocab.finding import Site
 from ..domain.path_conditions import PathCondition
 from ..domain.relations import Address, Relation
 from ..domain.values import AbstractObject, ClassV, Obj, Value
@@ -55,6 +56,9 @@ class Torch(Libraries, Protocol):
     handed: dict[Obj, str]  # what code that was not followed got in its hands, and which code
     others: set[str]  # packages that were called, beside Python's own, torch and numpy
     unfollowed: dict[tuple[str, nodes.NodeNG], None]  # each call that was not understood, in order
+    configured: dict[
+        Obj, Site
+    ]  # names that configuration files of the project have, and where they are taken from there
     adopted_at: dict[Obj, int]
     extended_at: dict[Obj, int]  # when a module was last stored in an object, whether that is one or not
     addresses: dict[Obj, Address]

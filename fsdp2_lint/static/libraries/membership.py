@@ -64,6 +64,7 @@ class Membership(Asked):
         self.handed = {}
         self.given_classes = set()
         self.unfollowed = {}
+        self.configured = {}
         self.others = set()
         self.adopted_at = {}
         self.extended_at = {}

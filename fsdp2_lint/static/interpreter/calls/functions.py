@@ -161,7 +161,7 @@ class Functions(Aside[L]):
             flow = self.exec_block(func.node.body)
             if flow & FALL:
                 frame.returns.append((self.guard, NONE))
-            elif not flow & RETURN and flow & RAISE and not frame.returns:
+            elif not flow & RETURN and flow & RAISE and not frame.returns and not frame.yields:
                 if left == self.quiet_exits:
                     self.doomed.add(frame.id)
                 for caller in self.frames[-2:-1]:

@@ -1,18 +1,20 @@
 """What a configuration names: classes and functions by the dotted names that the project's own files have there.
 
-A run may read another file than those, so each name is one that the value may be, on the path on which it is; on the
-others nothing is known of it.
+A run may read another file than those. So what is found is found for those that there are, and nothing is called upheld
+in a program that builds what they name.
 """
 
 from __future__ import annotations
 
+from astroid import nodes
+
 from ....files.configurations import YES
 from ...budget import BUDGET
 from ...domain.choices import choose
-from ...domain.formulas import either
-from ...domain.path_conditions import TRUE, PathCondition
+from ...domain.formulas import one_of
+from ...domain.path_conditions import TRUE
 from ...domain.says import Says
-from ...domain.values import EACH, NONE, SOME, Const, Obj, Value, is_call
+from ...domain.values import EACH, NONE, SOME, Const, Obj, Value, is_call, is_each
 from ...interpreter.call import UNREAD_KEYWORDS, Call
 from ..interface import Machine
 from ..tables import external
@@ -23,22 +25,25 @@ _ELEMENTS = (EACH, SOME, *(f"[{number}]" for number in range(10)))  # of a list,
 _TARGET, _PARTIAL = "_target_", "_partial_"
 
 
-def named(machine: Machine, value: Value) -> Value:
-    """Each name that the value may be, on its path; itself on the others, and where no file names anything there."""
-    return machine.over(value, lambda leaf: _named(machine, leaf) if isinstance(leaf, Obj) else leaf)
+def named(machine: Machine, value: Value, node: nodes.NodeNG) -> Value:
+    """Each name that the value may be, on its path; itself where no file names anything there."""
+    return machine.over(value, lambda leaf: _named(machine, leaf, node) if isinstance(leaf, Obj) else leaf)
 
 
-def _named(machine: Machine, leaf: Obj) -> Value:
+def _named(machine: Machine, leaf: Obj, node: nodes.NodeNG) -> Value:
     keys = _keys(leaf) if leaf.atom.kind in ("configuration", "parameter") else ()
     if len(keys) == 1 and leaf.atom.said_by is not Says.UNREAD:
         return leaf  # of a part of one, where many have such a key
     names = machine.project.named_under(keys) if keys else []
-    if not 0 < len(names) < BUDGET.options or YES in names:
+    several = len(names) > 1 and any(is_each(item) or item == SOME for item in leaf.path)
+    if not 0 < len(names) < BUDGET.options or YES in names or several:  # of several elements each has its own
         return leaf
-    asked = [("is", leaf, name) for name in names]
-    found: list[tuple[PathCondition | None, Value]] = [(TRUE.add(each), Const(each[2])) for each in asked]
-    found.append((TRUE.add(either(asked), False), leaf))
-    return choose([(path, each) for path, each in found if path is not None])
+    machine.libraries.configured.setdefault(leaf, machine.site(node))
+    one_of(leaf, names)
+    if len(names) == 1:
+        return Const(names[0])
+    paths = [(TRUE.add(("is", leaf, name)), Const(name)) for name in names]
+    return choose([(path, each) for path, each in paths if path is not None])
 
 
 def _keys(obj: Obj) -> tuple[str, ...]:
@@ -59,20 +64,15 @@ def _keys(obj: Obj) -> tuple[str, ...]:
 
 def parts_of_name(machine: Machine, obj: Obj, method: str, call: Call) -> Value | None:
     """``name.rsplit(".", 1)`` of a name out of a configuration; None where that is something else."""
-    if method not in _PARTS or call.args[:1] != [Const(".")] or (found := named(machine, obj)) is obj:
+    if method not in _PARTS or call.args[:1] != [Const(".")] or (found := named(machine, obj, call.node)) is obj:
         return None
-    rest = obj.child(("()", method, (*call.args,)))
-
-    def one(name: Value) -> Value:
-        return rest if name is obj else machine.call(machine.get_attr(name, method, call.node), call)
-
-    return machine.over(found, one)
+    return machine.over(found, lambda name: machine.call(machine.get_attr(name, method, call.node), call))
 
 
 @external("pydoc.locate", *[f"hydra.utils.get_{what}" for what in ("class", "method", "object", "static_method")])
 def located(machine: Machine, call: Call) -> Value:
     """A class or function by its dotted name."""
-    name = named(machine, call.args[0]) if call.args else NONE
+    name = named(machine, call.args[0], call.node) if call.args else NONE
     return machine.over(name, lambda each: _found(machine, each, call) or machine.libraries.call_other(call.name, call))
 
 
@@ -99,7 +99,7 @@ def instantiated(machine: Machine, call: Call) -> Value:
                 return machine.libraries.call_other(call.name, call)
             return machine.call(code, Call(call.node, args, {**below, **kwargs}, UNREAD_KEYWORDS))
 
-        return machine.over(named(machine, config.child(key)), one)
+        return machine.over(named(machine, config.child(key), call.node), one)
 
     found = built(call.args[0], call.args[1:], call.kwargs, 0) if call.args else None
     return found if found is not None else machine.libraries.call_other(call.name, call)

@@ -269,7 +269,7 @@ def class_as_value(machine: Machine, obj: Obj) -> Value:
 def import_by_name(machine: Machine, call: Call) -> Value:
     name = call.args[0] if call.args else NONE
     if call.name.endswith("import_module"):
-        name = asked_names.modules(machine, configured.named(machine, name), call.node)
+        name = asked_names.modules(machine, configured.named(machine, name, call.node), call.node)
     return machine.over(name, lambda each: _imported(machine, call, each))
 
 
