@@ -58,7 +58,7 @@ def _of_tree(keys: tuple[str, ...], tree: Any) -> Iterator[Named]:
     elif isinstance(tree, list):
         for below in tree:
             yield from _of_tree(keys, below)
-    elif isinstance(tree, str) and _NAME.match(tree) or tree is True:
+    elif keys and (isinstance(tree, str) and _NAME.match(tree) or tree is True):
         yield keys, _named(tree)
 
 

@@ -241,6 +241,15 @@ def test_what_is_read_of_yaml(tmp_path: Path) -> None:
     ]
 
 
+def test_what_stands_under_no_key_is_no_name(tmp_path: Path) -> None:
+    """Such as a list of files at the root of a project."""
+    train = TRAIN.format(make="", main=HYDRA, first="pass", call="model.forward")
+    model = "model:\n  _target_: nets.Net\n"
+    files = {"train.py": train, "nets.py": NETS, "run.yaml": OPTIMIZER + model, "shards.json": '["a.b", true]'}
+    assert told(analysed(tmp_path, files)) == {"FSDP401", "FSDP601"}
+    assert names_in(str(tmp_path / "shards.json"), str(tmp_path)) == []
+
+
 @pytest.mark.parametrize("data", [b"\xff\xfe a: b.c", b"[" * 100_000, b"a: b.c\n" * 100_000, b"a\0: b.c", b"{"])
 def test_what_cannot_be_read_names_nothing(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "run.json"
