@@ -17,7 +17,8 @@ from .discovery import MOST, SKIPPED_FOLDERS
 from .reading import CONFIGURATION_BYTES, CONFIGURATION_FILES, read
 
 Named = tuple[tuple[str, ...], str]  # the keys, outermost first, and the name, or ``YES``
-SUFFIXES = (".yaml", ".yml", ".json")
+_YAML = (".yaml", ".yml")
+SUFFIXES = (*_YAML, ".json")
 YES = "true"
 _NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[tT]rue)\Z")
 _LINE = re.compile(r"(?P<before> *(?:- +)*)(?P<quote>[\"']?)(?P<key>[\w$./-]+)(?P=quote) *:(?: +(?P<value>.*))?\Z")
@@ -44,7 +45,7 @@ def names_in(path: str, root: str) -> list[Named]:
     except (OSError, ValueError):
         return []
     folders = tuple(os.path.relpath(path, root).split(os.sep)[:-1])
-    if path.endswith((".yaml", ".yml")):
+    if path.endswith(_YAML):
         return [((*folders, *keys), name) for keys, name in _of_yaml(text)]
     with suppress(ValueError, RecursionError):
         return list(_of_tree(folders, json.loads(text)))
@@ -76,7 +77,7 @@ def _of_yaml(text: str) -> Iterator[Named]:
         while above and above[-1][0] >= column:
             above.pop()
         above.append((column, found["key"]))
-        if value[:1] in _BLOCK_OF_TEXT and value:
+        if value[:1] in _BLOCK_OF_TEXT:
             above.append((column, value[0]))
         elif _NAME.match(name := value.strip("\"'")):
             yield tuple(key for _, key in above), _named(name)

@@ -219,7 +219,7 @@ class _Following:
             self.found.out_of_budget.append(f"{program.name}: {why}")
         if why or program.open_why:
             self.cut(f"{program.name}: {why}" if why else program.open_why)
-        for site in [*self.machine.libraries.configured.values()][:1]:
+        if (site := self.machine.libraries.configured) is not None:
             self.cut(f"a run may name other classes than the configuration files of the project do ({site})")
 
     def cut(self, why: str) -> None:

@@ -101,6 +101,11 @@ class AbstractObject:
         self.many = many  # stands for several objects that one statement made
         self.root = Obj(self, None, "")
 
+    @property
+    def settings(self) -> bool:
+        """Is it what a package for settings, a parser or the environment says? Then it is no module."""
+        return self.kind == "configuration" and self.shared
+
     def know(self, state: object) -> None:
         """Note what a function of a library knows of it; what it knew before of the same kind is replaced."""
         self._states = {**self._states, type(state): state}

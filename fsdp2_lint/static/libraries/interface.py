@@ -56,9 +56,7 @@ class Torch(Libraries, Protocol):
     handed: dict[Obj, str]  # what code that was not followed got in its hands, and which code
     others: set[str]  # packages that were called, beside Python's own, torch and numpy
     unfollowed: dict[tuple[str, nodes.NodeNG], None]  # each call that was not understood, in order
-    configured: dict[
-        Obj, Site
-    ]  # names that configuration files of the project have, and where they are taken from there
+    configured: Site | None  # where a name was taken that configuration files of the project have, first of all
     adopted_at: dict[Obj, int]
     extended_at: dict[Obj, int]  # when a module was last stored in an object, whether that is one or not
     addresses: dict[Obj, Address]

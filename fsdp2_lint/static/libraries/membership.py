@@ -64,7 +64,7 @@ class Membership(Asked):
         self.handed = {}
         self.given_classes = set()
         self.unfollowed = {}
-        self.configured = {}
+        self.configured = None
         self.others = set()
         self.adopted_at = {}
         self.extended_at = {}

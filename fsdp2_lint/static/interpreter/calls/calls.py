@@ -203,10 +203,8 @@ class Calls(Functions[L]):
 
     def sharding_methods(self, receiver: Obj, name: str) -> list[Func]:
         """What an object of unknown class can only mean by a method of this name: the project's that shard."""
-        kind = receiver.atom.kind
-        if receiver.parent is None and (
-            kind in ("instance", "external") or kind == "configuration" and receiver.atom.shared
-        ):
+        atom = receiver.atom
+        if receiver.parent is None and (atom.kind in ("instance", "external") or atom.settings):
             return []
         found = []
         for path, owner in self.project.sharding_methods_of(name):

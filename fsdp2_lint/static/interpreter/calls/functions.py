@@ -61,14 +61,11 @@ class Functions(Aside[L]):
         """From memory, in short, or step by step; unknown where a bound is reached."""
         if func.around:
             return self.call_around(func, Call(node, args, kwargs, why), receiver, on_yield)
-        if (
-            copied := nested_data.copied(
-                self,
-                func,
-                args,
-                lambda leaf: self.call_function(func, [leaf, *args[1:]], kwargs, node, receiver=receiver, why=why),
-            )
-        ) is not None:
+
+        def run(leaf: Value) -> Value:
+            return self.call_function(func, [leaf, *args[1:]], kwargs, node, receiver=receiver, why=why)
+
+        if (copied := nested_data.copied(self, func, args, run)) is not None:
             return copied
         if on_yield is None and self.pointless(func, args, kwargs, receiver):
             self.blur(func, [*args, *kwargs.values(), receiver or NONE])

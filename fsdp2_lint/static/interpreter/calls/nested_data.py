@@ -21,10 +21,9 @@ def copied(machine: AnyMachine, func: Func, args: list[Value], run: Callable[[Va
 
     ``run`` is the call for what is no configuration, such as the empty dict that stands for none.
     """
-    leaves = [leaf for _, leaf in machine.alternatives(args[0])] if args else []
-    if not any(map(_is_configuration, leaves)) or not isinstance(func.node, nodes.FunctionDef):
+    if not args or not isinstance(func.node, nodes.FunctionDef) or not copies_nested_data(func.node):
         return None
-    if not copies_nested_data(func.node):
+    if not any(_is_configuration(leaf) for _, leaf in machine.alternatives(args[0])):
         return None
     return machine.over(args[0], lambda leaf: leaf if _is_configuration(leaf) else run(leaf))
 
@@ -35,6 +34,13 @@ def _is_configuration(value: Value) -> bool:
 
 def copies_nested_data(function: nodes.FunctionDef) -> bool:
     """Does each way out return what was given, or a collection of the same shape around calls of itself?"""
+    found: bool | None = getattr(function, "fsdp2_copies", None)  # asked at each call
+    if found is None:
+        found = function.fsdp2_copies = _copies(function)
+    return found
+
+
+def _copies(function: nodes.FunctionDef) -> bool:
     parameters = [each.name for each in function.args.args if each.name not in ("self", "cls")]
     if not parameters or function.decorators is not None:
         return False

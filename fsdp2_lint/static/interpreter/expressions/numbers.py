@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from ....vocab.declared import record
 from ...domain.says import Says
 from ...domain.values import SLICE, SOME, Const, Ext, GuardedUnion, ListV, Obj, TupleV, Value, is_call, unknown
 from ..machine import AnyMachine
 from . import owning
-
-if TYPE_CHECKING:
-    from ..machine import AnyMachine
 
 
 @record

@@ -38,7 +38,7 @@ def _named(machine: Machine, leaf: Obj, node: nodes.NodeNG) -> Value:
     several = len(names) > 1 and any(is_each(item) or item == SOME for item in leaf.path)
     if not 0 < len(names) < BUDGET.options or YES in names or several:  # of several elements each has its own
         return leaf
-    machine.libraries.configured.setdefault(leaf, machine.site(node))
+    machine.libraries.configured = machine.libraries.configured or machine.site(node)
     one_of(leaf, names)
     if len(names) == 1:
         return Const(names[0])
@@ -81,15 +81,16 @@ def instantiated(machine: Machine, call: Call) -> Value:
     """What a configuration names is called, with all else that it has there and what the call adds."""
     key = _TARGETS.get(call.name.partition(".")[0], _TARGET)
 
+    def parts_of(keys: tuple[str, ...]) -> list[str]:
+        """What it has that is built as well. Of several that it may be, nobody knows which of them takes which part."""
+        one = keys and len(machine.project.named_under((*keys, key))) == 1
+        return machine.project.naming_under(keys, key) if one else []
+
     def built(config: Value, args: list[Value], kwargs: dict[str, Value], depth: int) -> Value | None:
-        if not isinstance(config, Obj):
+        keys = _keys(config) if isinstance(config, Obj) else ()
+        if not isinstance(config, Obj) or keys and machine.project.named_under((*keys, _PARTIAL)):
             return None
-        keys = _keys(config)
-        if keys and machine.project.named_under((*keys, _PARTIAL)):
-            return None
-        # Of several that it may be, nobody knows which of them takes which part.
-        one_class = len(machine.project.named_under((*keys, key))) == 1 and depth < BUDGET.held_depth
-        parts = machine.project.naming_under(keys, key) if keys and one_class else []
+        parts = parts_of(keys) if depth < BUDGET.held_depth else []
         given = {part: built(config.child(part), [], {}, depth + 1) for part in parts if part not in kwargs}
         below = {part: value for part, value in given.items() if value is not None}
 

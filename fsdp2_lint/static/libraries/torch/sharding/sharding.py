@@ -36,7 +36,7 @@ def fully_shard(machine: Machine, call: Call) -> Value:
     if isinstance(target, Obj) and _is_no_module(machine, target):
         machine.stops += 1
         raise Diverges  # torch refuses it
-    for guard, leaf in built(machine.alternatives(target)):
+    for guard, leaf in _built(machine.alternatives(target)):
         path = machine.guard.join(guard)
         if path is None:
             continue
@@ -51,7 +51,7 @@ def fully_shard(machine: Machine, call: Call) -> Value:
     return target
 
 
-def built(possible: list[tuple[PathCondition, Value]]) -> list[tuple[PathCondition, Value]]:
+def _built(possible: list[tuple[PathCondition, Value]]) -> list[tuple[PathCondition, Value]]:
     """Without the settings that a builder hands on where it cannot build anything of them: ``build(config.net)``."""
     found = [(path, leaf) for path, leaf in possible if not _is_setting(leaf)]
     return found or possible
@@ -70,7 +70,7 @@ def _is_no_module(machine: Machine, obj: Obj) -> bool:
     if cls is not None:
         listed = any(machine.find_attr(obj, name) is not None for name in ("__iter__", "__getitem__"))
         return obj.atom.kind == "instance" and machine.closed_class(cls) and not listed
-    return obj.atom.cls == _MESH or obj.atom.kind == "configuration" and obj.atom.shared  # made by a package for these
+    return obj.atom.cls == _MESH or obj.atom.settings
 
 
 def shard(machine: Machine, call: Call, group: tuple[Obj, ...], *, listed: bool, open_why: str = "") -> None:
