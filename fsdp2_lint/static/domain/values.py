@@ -43,6 +43,11 @@ def is_one_of(value: Any, each: Any) -> bool:
     return picked and value.parent is each
 
 
+def is_aside(item: object) -> bool:
+    """``get_input_embeddings()``: a module that a library's model has outside of its stacks of blocks."""
+    return isinstance(item, str) and item.endswith("()")
+
+
 def is_call(item: object) -> TypeGuard[tuple[Any, ...]]:
     """``("()", name, arguments)``: what a method of this name returned, or the object itself where it is empty."""
     return isinstance(item, tuple) and item[:1] == ("()",)

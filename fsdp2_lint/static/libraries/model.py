@@ -33,7 +33,7 @@ from ..frontend.packages import is_optimizer
 from ..interpreter.call import Call
 from ..interpreter.expressions import own_values, owning
 from ..interpreter.frames import Diverges
-from . import registered  # noqa: F401 (what is in it registers itself)
+from . import pretrained, registered  # noqa: F401 (what is in the latter registers itself)
 from .calls import Calls
 from .frameworks import framework_method
 from .outputs import is_output
@@ -155,7 +155,7 @@ class TorchModel(Calls):
             return owning.number_of_rank(self.machine, rank)
         if atom.kind == "configuration" and arguments.is_parser(atom):
             return arguments.parser_method(self.machine, obj, name, call)
-        return None
+        return pretrained.embeddings(obj, name)
 
     def default_of(self, obj: Obj) -> Value | None:
         """The default of a command-line option."""

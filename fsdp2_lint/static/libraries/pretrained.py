@@ -1,4 +1,4 @@
-"""``save_pretrained`` of Hugging Face's libraries, and whether they gather what they write."""
+"""Models of Hugging Face's libraries: what ``save_pretrained`` writes, and where their embeddings are."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from . import adapters
 from .interface import Machine
 from .tables import method
 from .torch.sharding.module_tree import was_loaded_by_library
+
+_EMBEDDINGS = ("get_input_embeddings", "get_output_embeddings")
 
 
 @method("save_pretrained")
@@ -28,6 +30,16 @@ def save_pretrained(machine: Machine, obj: Obj, call: Call) -> Value:
             call.node,
         )
     return NONE
+
+
+def embeddings(model: Obj, name: str) -> Obj | None:
+    """The embeddings that a language model is asked for: no part of its blocks, whatever it calls them.
+
+    Read off ``PreTrainedModel`` of transformers 5. None: something else is asked for, or of something else.
+    """
+    if name in _EMBEDDINGS and was_loaded_by_library(model) and model.atom.origin.startswith("transformers."):
+        return model.child(f"{name}()")
+    return None
 
 
 def _own(machine: Machine, obj: Obj) -> StateDict | None:

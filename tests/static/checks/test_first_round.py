@@ -76,3 +76,25 @@ if dist.get_rank() == 0:
 @pytest.mark.parametrize(("ranks", "expected"), [("backend='gloo'", ["FSDP801"]), ("[0]", [])])
 def test_a_group_of_all_ranks_or_none(ranks: str, expected: list[str]) -> None:
     assert analyse(script(SAVED, SAVER.format(ranks=ranks))).codes == expected
+
+
+@pytest.mark.parametrize(
+    ("loop", "when", "verdict"),
+    [
+        ("range(4)", "i == 0", "violated"),
+        ("range(4)", "i == 2", "violated"),
+        ("range(4)", "i == 3", "upheld"),
+        ("range(1)", "i == 0", "upheld"),
+        ("range(1, 5)", "i == 4", "upheld"),
+        ("range(1, 5)", "i == 1", "violated"),
+        ("range(int(os.environ['ACCUM']))", "i == 0", "violated"),
+        ("range(int(os.environ['ACCUM']))", "i == 3", "unknown"),
+    ],
+)
+def test_rounds_that_are_counted(loop: str, when: str, verdict: str) -> None:
+    text = (
+        MAIN.format(when=when)
+        .replace("i, x in enumerate(micro)", f"i in {loop}")
+        .replace("model(x)", "model(micro[0])")
+    )
+    assert analyse(script(text)).verdicts("FSDP604") == {verdict}

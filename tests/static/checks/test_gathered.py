@@ -199,3 +199,30 @@ def test_gradients_that_are_reduced(name: str) -> None:
 )
 def test_only_what_was_seen_is_upheld(code: str, text: str, verdict: str) -> None:
     assert analyse(text).verdicts(code) == {verdict}
+
+
+ROUNDS = """
+for tokens in loader:
+    for micro in range(4):
+        {before}
+        F.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten()).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    print(F.linear(torch.ones(1), model.head.weight))  # fault
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "found"),
+    [
+        ("model.set_reshard_after_backward(micro == 3)", True),
+        ("model.set_reshard_after_backward(micro + 1 == 4)", True),
+        ("model.set_reshard_after_backward(False)", False),
+        ("model.set_reshard_after_backward(micro == 0)", False),
+        ("model.set_reshard_after_backward(micro == 2)", False),
+        ("model.set_reshard_after_backward(os.environ['KEEP'] == '0')", False),
+    ],
+)
+def test_weights_that_the_last_backward_has_resharded(before: str, found: bool) -> None:
+    text = HEAD + ROUNDS.format(before=before)
+    assert rows(text, "FSDP404") == (marked(text) if found else [])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, TypeGuard
 
-from ....vocab.answers import Answer, unknown, yes
+from ....vocab.answers import Answer, Unknown, unknown, yes
 from ....vocab.declared import record
 from ....vocab.finding import Moment, Place
 from ...domain import events
@@ -17,6 +17,7 @@ from ...domain.values import Const, Obj
 from ..sharding.units import StaticUnit
 from ..shared.models import StaticModel
 from ..shared.program import OfStep, Program
+from ..shared.switches import RESHARD, LeftOff
 
 AROUND = frozenset({Relation.SAME, Relation.CONTAINS})
 
@@ -99,10 +100,10 @@ def gathered(group: Group, step: AnyStep) -> Answer[object]:
 def _left_by(group: Group, step: AnyStep) -> AnyStep | None:
     """A forward or ``unshard`` before ``step`` after which nothing surely resharded the group."""
     program, module = group.program, group.module
-    kept = any(True for _ in program.trace.of(events.ReshardingSwitched))
     paths: dict[int, list[AnyStep]] = {}  # one call, for each value that it may be made on
+    backwards = _resharding(program, module, step)
     for freeing in program.trace.of(events.Backward, events.Reshard, before=step):
-        if not kept if isinstance(freeing.what, events.Backward) else concerns(program, freeing, module):
+        if freeing in backwards if isinstance(freeing.what, events.Backward) else concerns(program, freeing, module):
             paths.setdefault(freeing.place, []).append(freeing)
     sure = [
         same[-1].index
@@ -117,6 +118,24 @@ def _left_by(group: Group, step: AnyStep) -> AnyStep | None:
         if last < each.index < step.index and each.together(step) and concerns(program, each, module):
             return each
     return None
+
+
+def _resharding(program: Program, module: Obj, step: AnyStep) -> list[AnyStep]:
+    """The backwards before ``step`` that reshard: all of them, or the last one alone where that is switched."""
+    backwards = list[AnyStep](program.trace.of(events.Backward, before=step))
+    if next(iter(program.trace.of(events.ReshardingSwitched)), None) is None:
+        return backwards
+    if not _in_loops(step):
+        return []
+    left = LeftOff(program, step, module, RESHARD)
+    last, (found, rest) = left.last_backward(), left.found()
+    if last is None or found or isinstance(rest, Unknown):
+        return []
+    return [each for each in backwards if each.place == last.place]
+
+
+def _in_loops(step: AnyStep) -> TypeGuard[Step[events.InLoops]]:
+    return isinstance(step.what, events.InLoops)
 
 
 def concerns(program: Program, step: AnyStep, module: Obj) -> bool:

@@ -15,6 +15,7 @@ from ...domain.formulas import Formula, atoms
 from ...domain.path_conditions import TRUE
 from ...domain.relations import Relation
 from ...domain.values import Obj, is_each
+from ...interpreter.expressions.numbers import Numbers
 from ...libraries.python.builtins import Enumerated
 from .conditions import objects_in
 from .objects import RELATED
@@ -47,14 +48,14 @@ class LeftOff(OfStep[events.InLoops]):
             if each.subject and (relation := self.program.relation(self.obj, each.subject)) is not Relation.NONE
             if not leaves_parts_off(self.program, self.obj, each)
         ]
-        backward = self._last_backward() if switches else None
+        backward = self.last_backward() if switches else None
         nothing = self.program.nothing(self.obj, events.Sync if self.switch == SYNC else events.BackwardSwitched)
         if backward is None:
             return [], nothing
         before = [each for each in switches if each[0].driven_before(backward)]
         if all(each.what.off for each, _ in switches):  # then what an earlier round switched off stays so
             before = before or [each for each in switches if shared_loop(each[0], backward) is not None]
-        if not before or not (before[-1][0].what.off or _on_at_first(before[-1][0], backward)):
+        if not before or not (before[-1][0].what.off or _off_at_last(before[-1][0], backward)):
             why = self._may_be_off(before[-1][0]) if before else ""
             return [], unknown(why) if why else nothing
         off, relation = before[-1]
@@ -74,12 +75,15 @@ class LeftOff(OfStep[events.InLoops]):
         if why:
             return [], unknown(why)
         label = self.program.label(off.subject) if off.subject else self.label
-        value = str(self.switch == FINALIZE) if off.what.off else "True in the first round only"
+        value = str(self.switch == FINALIZE) if off.what.off else "True in another round than the last"
         return [(label, Place(off.when, f"{self.switch}({value})"))], nothing
 
     def _may_be_off(self, switch: Switch) -> str:
         """Why it may be off: by what is the same in all rounds, and not asked on the way to the step as well."""
         on = switch.what.on
+        counted = _one_round(switch)
+        if counted is not None and counted[1] > 0 and counted[0].atom.state(Numbers) is None:
+            return f"whether the last round is the one in which {switch.when.at} switches on is not known"
         if not isinstance(on, bool) and not varies(on) and self.step.guard.decide(on) is not True:
             return f"whether {switch.when.at} leaves it off is for a setting to say"
         return may_not_come(switch, self.step)
@@ -91,7 +95,7 @@ class LeftOff(OfStep[events.InLoops]):
             own.extend(switched(self.program, SYNC))
         return sorted(own, key=lambda each: each.index)
 
-    def _last_backward(self) -> Reduction | None:
+    def last_backward(self) -> Reduction | None:
         """Or what finishes it: that goes by the switches of its own time."""
         ends = self.program.trace.of(events.Backward) if self.switch == FINALIZE else reductions(self.program, self.obj)
         found = [each for each in ends if each.driven_before(self.step)]
@@ -116,7 +120,7 @@ class LeftOff(OfStep[events.InLoops]):
 
     def _may_win(self, on: Switch, off: Switch, backward: Reduction) -> str:
         """Why another switch than ``off`` may be the last one before the backward, be it of an earlier round."""
-        if on.what.off or _on_at_first(on, backward):
+        if on.what.off or _off_at_last(on, backward):
             return ""
         what = "gradient synchronisation" if self.switch == SYNC else f"what {self.switch} says"
         why = f"{what} may be switched on at {on.when.at}"
@@ -131,11 +135,24 @@ class LeftOff(OfStep[events.InLoops]):
         return "" if again and (shared is None or shared in off.loops) else why
 
 
-def _on_at_first(switch: Switch, backward: Reduction) -> bool:
-    """Is it on in the first round of a loop alone (``i == 0``), and the last backward in another round?"""
+def _off_at_last(switch: Switch, backward: Reduction) -> bool:
+    """Is it on in one round of a loop alone (``i == 0``), and the last backward in another round?"""
+    counted = _one_round(switch)
+    if counted is None or shared_loop(switch, backward) is None:
+        return False
+    index, number = counted
+    numbers = index.atom.state(Numbers)
+    return number != numbers.numbers[-1] if numbers is not None else is_each(index.item) and number == 0
+
+
+def _one_round(switch: Switch) -> tuple[Obj, int] | None:
+    """The index of a loop, and the number that it has in the only round in which the switch is on."""
     on = switch.what.on
-    first = isinstance(on, tuple) and on[0] == "is" and isinstance(on[1], Obj) and is_each(on[1].item) and on[2] == 0
-    return first and shared_loop(switch, backward) is not None
+    if not isinstance(on, tuple) or on[0] != "is" or not isinstance(on[1], Obj) or type(on[2]) is not int:
+        return None
+    index, number = on[1], on[2]
+    counts = index.atom.state(Numbers) is not None and index.parent is index.atom.root
+    return (index, number) if counts or is_each(index.item) else None
 
 
 def may_not_come(switch: Switch, step: Step[events.InLoops]) -> str:

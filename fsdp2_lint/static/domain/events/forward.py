@@ -8,7 +8,7 @@ from astroid import nodes
 
 from ....vocab.finding import Moment
 from ..values import Obj, Value
-from .base import AsksRanks, Counted, Event
+from .base import AsksRanks, Counted, Event, InLoops
 
 
 class Modes(TypedDict):
@@ -26,7 +26,7 @@ class Circumstances(Modes):
     looped: bool
 
 
-class Use(Event):
+class Use(InLoops):
     """Something of a model is used, and how the program came there."""
 
     inside: tuple[Obj, ...]  # the modules whose forward runs behind their hooks, outermost first
