@@ -238,6 +238,8 @@ def dispatch(program: Program, dispatcher: Dispatcher, clock: Clock) -> str:
         with program.trace.bounded(BUDGET.judging, clock.asked):
             for number, event in enumerate(events_of(program)):
                 dispatcher.dispatch(event)
+                if dispatcher.broken and debugging():
+                    raise dispatcher.broken[0][1]
                 program.trace.look()
                 if not number % LOOK:
                     clock.look()

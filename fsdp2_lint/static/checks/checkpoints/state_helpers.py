@@ -20,6 +20,7 @@ from ...libraries.torch.checkpoints.gathering import is_key_of
 from ...libraries.torch.checkpoints.state_helpers import KEYWORDS, Options, lenient, option
 from ...libraries.torch.launch.device import device_kind
 from ...libraries.torch.training.optim import Algorithm
+from ..shared.conditions import objects_in
 from ..shared.objects import RELATED
 from ..shared.program import AtStep, Program
 from ..shared.source_edits import keyword_site, renamed
@@ -191,14 +192,14 @@ class StaticHelper(AtStep[events.StateHelper]):
 
     def empty_here(self) -> Answer[Place]:
         """A full dict that some ranks have nothing in, without the option that sends it to them."""
+        alone = self._chosen({"full_state_dict": True, "broadcast_from_rank0": False})
         for path, of_rank0 in self.step.what.missing_on:
             if not of_rank0 and not _of_ranks(path):
+                if alone.possibly and _of_callers(path):
+                    return unknown("whether all ranks have the state dict is for a caller to say that was not seen")
                 continue
-            if _of_ranks(self.step.guard):
-                return unknown("the call itself depends on the rank")
-            return self._chosen({"full_state_dict": True, "broadcast_from_rank0": False})
+            return unknown("the call itself depends on the rank") if _of_ranks(self.step.guard) else alone
         if unfollowed := self.step.what.unfollowed:
-            alone = self._chosen({"full_state_dict": True, "broadcast_from_rank0": False})
             return unknown(f"whether all ranks have {unfollowed} whole is not known") if alone.possibly else alone
         return self.program.excluded("no part of the state dict is missing on some ranks")
 
@@ -209,6 +210,12 @@ class StaticHelper(AtStep[events.StateHelper]):
 def _of_ranks(path: PathCondition) -> bool:
     """Is it the path of some ranks only?"""
     return any(mentions_rank(atom) for formula, _ in path.literals for atom in atoms(formula))
+
+
+def _of_callers(path: PathCondition) -> bool:
+    """Does it ask for what a caller gives, as a rank perhaps?"""
+    asked = (obj for formula, _ in path.literals for atom in atoms(formula) for obj in objects_in(atom))
+    return any(obj.atom.kind == "parameter" for obj in asked)
 
 
 def _made(leaf: Value) -> Moment | None:

@@ -7,6 +7,7 @@ from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.relations import Relation
+from ...domain.values import SOME
 from ..shared.program import OfStep
 
 
@@ -27,13 +28,14 @@ class StaticReplacement(OfStep[events.Sharded]):
         if (state := self._state_asked()) is not None:
             if "ignored_params" in self.step.what.options or self.step.what.options_open:
                 return unknown("which parameters the call leaves out is not known")
-            if any(mark.what.name == state.what.name and mark.index > self.step.index for mark in marks):
+            if any(mark.what.name in (state.what.name, SOME) and mark.index > self.step.index for mark in marks):
                 return unknown(f"{state.what.name} is set again after sharding")
             return yes(Place(state.when, repr(state.what.name)))
         for mark in marks:
             if not self._is_first_after(mark):
                 continue
-            again = [each for each in marks if each.what.name == mark.what.name and each.index > self.step.index]
+            names = (mark.what.name, SOME)  # as by setattr()
+            again = [each for each in marks if each.what.name in names and each.index > self.step.index]
             for asked in self.program.trace.of(events.ParamAsked, after=self.step):
                 if asked.what.name == mark.what.name and asked.what.read > self.step.index and self._concerns(asked):
                     if again:

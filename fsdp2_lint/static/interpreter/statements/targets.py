@@ -11,7 +11,7 @@ from astroid import nodes
 from ...domain import events
 from ...domain.choices import choose
 from ...domain.formulas import Formula, atoms
-from ...domain.path_conditions import TRUE
+from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.store import KNOWN_KEYS, Entries, Items
 from ...domain.values import (
     EACH,
@@ -85,20 +85,7 @@ class Targets(Havoc[L]):
         elif isinstance(target, nodes.AssignAttr):
             owner = self.eval(target.expr)
             for guard, leaf in self.alternatives(owner):
-                self.libraries.parameter_marked(leaf, target.attrname, target)
-                if isinstance(leaf, Obj):
-                    old = self.store.get((leaf, target.attrname)) or leaf.child(target.attrname)
-                    new = value if guard is TRUE else choose([(guard, value), *self.rest(guard, old)])
-                    self.set_attr(leaf, target.attrname, new, target)
-                elif isinstance(leaf, ParamV) and target.attrname == "requires_grad":
-                    self.libraries.frozen(leaf, value, target)
-                elif isinstance(leaf, ParamV) and target.attrname == "grad":
-                    for _, model in self.alternatives(leaf.model):
-                        self.emit(events.Zeroed(), target, model if isinstance(model, Obj) else None)
-                elif isinstance(leaf, ParamV):
-                    self.libraries.overwritten(leaf, target, target.attrname)
-                else:
-                    self.patch(leaf, target.attrname, value, target, guard)
+                self.assign_attr(leaf, target.attrname, value, target, guard)
         elif isinstance(target, nodes.Subscript):
             self.set_item(self.eval(target.value), self.eval(target.slice), value, target)
         elif isinstance(target, (nodes.Tuple, nodes.List)):
@@ -107,6 +94,23 @@ class Targets(Havoc[L]):
             self.assign(target.value, value)
         else:
             self.havoc(target, value)
+
+    def assign_attr(self, leaf: Value, name: str, value: Value, node: nodes.NodeNG, guard: PathCondition) -> None:
+        """``leaf.name = value``, where the owner is ``leaf`` on a path."""
+        self.libraries.parameter_marked(leaf, name, node)
+        if isinstance(leaf, Obj):
+            old = self.store.get((leaf, name)) or leaf.child(name)
+            new = value if guard is TRUE else choose([(guard, value), *self.rest(guard, old)])
+            self.set_attr(leaf, name, new, node)
+        elif isinstance(leaf, ParamV) and name == "requires_grad":
+            self.libraries.frozen(leaf, value, node)
+        elif isinstance(leaf, ParamV) and name == "grad":
+            for _, model in self.alternatives(leaf.model):
+                self.emit(events.Zeroed(), node, model if isinstance(model, Obj) else None)
+        elif isinstance(leaf, ParamV):
+            self.libraries.overwritten(leaf, node, name)
+        else:
+            self.patch(leaf, name, value, node, guard)
 
     def patch(self, leaf: Value, name: str, value: Value, node: nodes.NodeNG, path: Any = TRUE) -> None:
         """An attribute of a file, a class or another package is set; what the latter keeps is in its hands."""

@@ -11,6 +11,7 @@ from ...interpreter.call import Call
 from ...interpreter.expressions import domains, enums
 from ...interpreter.frames import Diverges
 from ..interface import Machine
+from . import subcommands
 
 PARSER = "argparse.ArgumentParser"  # and whatever else makes options of a command line
 _SWITCHES = (Const("store_true"), Const("store_false"))
@@ -79,6 +80,7 @@ def parser_method(machine: Machine, obj: Obj, name: str, call: Call) -> Value | 
         return NONE
     if name == "set_defaults":
         _other_defaults(machine, obj.atom.root, call)
+        subcommands.left(obj, call)
         return NONE
     if name in ("error", "exit") and obj.parent is None:
         machine.stops += 1
@@ -87,10 +89,15 @@ def parser_method(machine: Machine, obj: Obj, name: str, call: Call) -> Value | 
         raise Diverges
     if name == "add_mutually_exclusive_group":
         return obj.atom.root.child(("group", machine.fresh()))
+    if name in ("parse_args", "parse_known_args"):
+        subcommands.parsed(machine, obj.atom.root)
     if name in ("add_argument_group", "parse_args"):
         return obj.atom.root
     if name == "add_subparsers":
         _add_options(obj.atom, {"": False})  # which of theirs there are is not known
+        return subcommands.begun(obj, call)
+    if name == "add_parser":
+        return subcommands.added(obj, call)
     if name == "parse_known_args":
         return TupleV((obj, unknown("further arguments")))
     return None

@@ -104,11 +104,12 @@ def set_attribute(machine: Machine, call: Call) -> Value:
     """``setattr(obj, name, value)``; of any name where that is not known."""
     if len(call.args) == 3:
         _, name, value = call.args
-        for _, leaf in machine.alternatives(call.args[0]):
-            if not isinstance(leaf, Obj):
-                machine.patch(leaf, str(name.value) if isinstance(name, Const) else SOME, value, call.node)
-            elif isinstance(name, Const):
-                machine.set_attr(leaf, str(name.value), value, call.node)
+        for guard, leaf in machine.alternatives(call.args[0]):
+            if isinstance(name, Const):
+                machine.assign_attr(leaf, str(name.value), value, call.node, guard)
+            elif not isinstance(leaf, Obj):
+                machine.libraries.parameter_marked(leaf, SOME, call.node)
+                machine.patch(leaf, SOME, value, call.node)
             elif value == NONE:  # any part may be gone
                 for field in list(machine.store.fields.get(leaf, ())):
                     if isinstance(machine.store.get((leaf, field)), (Obj, GuardedUnion)):
