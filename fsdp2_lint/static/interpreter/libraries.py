@@ -76,6 +76,9 @@ class Libraries(Protocol):
     def of_every_module(self, name: str) -> bool:
         """Is it an attribute or a method that every ``nn.Module`` has by itself?"""
 
+    def never_none(self, obj: Obj) -> bool:
+        """Is it something that cannot be None?"""
+
     def type_is_named(self, obj: Obj, name: object) -> Formula | None:
         """What ``type(obj).__name__ == name`` asks; None where that is nothing special."""
 

@@ -107,6 +107,7 @@ class Machine(Semantics, Generic[L]):
         self.own_sizes: dict[ListV, Any] = {}  # what decides how much a list holds, beside what it holds
         self.own_arms: dict[tuple[Any, ...], Any] = {}  # of which of several values is taken by such a value
         self.own_answers: dict[Obj, Any] = {}  # what an unseen method returned, or keeps, that was handed such values
+        self.lengths: dict[Value, tuple[Items, Obj]] = {}  # of lists with so many elements that nobody knows
         self.carried: dict[Obj, tuple[Value, ...]] = {}  # by what stands for it in a loop: what it was, and becomes
         self.counted_apart: set[str] = set()  # counters that perhaps not all ranks count up
         self._counter = 0

@@ -8,11 +8,12 @@ from ..domain import events
 from ..domain.formulas import LARGE, Formula, either, is_large
 from ..domain.path_conditions import PathCondition
 from ..domain.relations import Relation
-from ..domain.values import BELOW, SOME, ClassV, Ext, Obj, Value
+from ..domain.values import BELOW, SLICE, SOME, ClassV, Ext, Obj, Value, is_call, is_each
 from ..frontend.packages import is_known_class
+from ..interpreter.expressions.numbers import is_multiple
 from .interface import Torch
 from .python import attempts
-from .tables import METHODS
+from .tables import MAKING, METHODS, TENSOR_METHODS
 from .torch.sharding.module_tree import is_layer, is_model_base, lacks_reset, layer_base
 
 _LAYER_NAMES = frozenset(
@@ -21,6 +22,12 @@ _LAYER_NAMES = frozenset(
     in_proj_weight out_proj num_features running_mean running_var layers num_layers hidden_size input_size p
     inplace dim approximate module""".split()
 )  # fmt: skip
+# Functions of torch that make a tensor of nothing, or of several; most others are methods of tensors as well.
+_MADE = MAKING | frozenset(
+    """tensor as_tensor from_numpy zeros ones empty full arange linspace logspace eye rand randn randint randperm
+    zeros_like ones_like empty_like full_like rand_like randn_like stack cat concat concatenate hstack vstack where
+    einsum""".split()
+)
 _WRAPPERS = (
     "torch.distributed.fsdp.FullyShardedDataParallel", "torch.nn.parallel.DistributedDataParallel",
     "torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "fairscale.nn.FullyShardedDataParallel",
@@ -128,8 +135,20 @@ class Asked(Torch):
             return ("truth", (LARGE, *asked))  # a filter by unknown classes: which modules pass is open
         return ("truth", asked)
 
+    def never_none(self, obj: Obj) -> bool:
+        """A tensor that a function of torch has made, or a number, and what their methods and operators make of it."""
+        package, _, name = obj.atom.origin.rpartition(".")
+        made = obj.atom.number or package == "torch" and name in _MADE
+        return made and all(map(_makes_something, obj.path))
+
     def type_is_named(self, obj: Obj, name: object) -> Formula | None:
         return attempts.type_is_named(obj, name)
+
+
+def _makes_something(item: Any) -> bool:
+    if is_call(item):
+        return item[1] in MAKING or item[1] in TENSOR_METHODS or item[1] == "item"
+    return is_multiple(item) or is_each(item) or item in (SOME, SLICE)
 
 
 def _of_torch(cls: Value) -> bool:

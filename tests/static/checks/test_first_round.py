@@ -98,3 +98,48 @@ def test_rounds_that_are_counted(loop: str, when: str, verdict: str) -> None:
         .replace("model(x)", "model(micro[0])")
     )
     assert analyse(script(text)).verdicts("FSDP604") == {verdict}
+
+
+N = "int(os.environ['ACCUM'])"
+
+
+@pytest.mark.parametrize(
+    ("loop", "when", "verdict"),
+    [
+        ("i, x in enumerate(micro)", "i == len(micro) - 1", "upheld"),
+        ("i, x in enumerate(micro)", "i + 1 == len(micro)", "upheld"),
+        ("i, x in enumerate(micro)", "not i < len(micro) - 1", "upheld"),
+        ("i, x in enumerate(micro)", "i == len(micro)", "violated"),
+        ("i, x in enumerate(micro)", "i == len(micro) - 2", "violated"),
+        ("i, x in enumerate(micro)", "(i + 1) % n == 0", "unknown"),
+        ("i, x in enumerate(micro, 1)", "i == len(micro)", "upheld"),
+        ("i, x in enumerate(micro, start=1)", "i % len(micro) == 0", "upheld"),
+        ("i in range(n)", "(i + 1) % n == 0", "upheld"),
+        ("i in range(n)", "i % n == 0", "unknown"),
+        ("i in range(n)", "i >= n - 1", "upheld"),
+        ("i in range(n)", "i != n - 1", "violated"),
+        ("i in range(n)", "i == n", "violated"),
+        ("i in range(n)", "i == more", "unknown"),
+        ("i in range(1, n + 1)", "i == n", "upheld"),
+        ("i in range(1, n + 1)", "i == n - 1", "violated"),
+        ("i in range(1, n + 1)", "i == n - 1 or i == n", "upheld"),
+    ],
+)
+def test_rounds_up_to_a_number_that_is_not_known(loop: str, when: str, verdict: str) -> None:
+    text = MAIN.format(when=when).replace("i, x in enumerate(micro)", loop).replace("model(x)", "model(micro[0])")
+    text = text.replace("micro =", f"n, more = {N}, int(os.environ['MORE'])\nmicro =")
+    assert analyse(script(text)).verdicts("FSDP604") == {verdict}
+
+
+@pytest.mark.parametrize(
+    ("test", "verdict"),
+    [("i == len(micro) - 1", "upheld"), ("i == len(micro)", "violated"), ("i == n", "unknown")],
+)
+def test_switched_on_in_one_round_by_a_call_of_its_own(test: str, verdict: str) -> None:
+    switch = f"if {test}:\n            model.set_requires_gradient_sync(True)"
+    text = MAIN.format(when="False").replace(
+        "    for i, x", "    model.set_requires_gradient_sync(False)\n    for i, x"
+    )
+    text = text.replace("        model.set_requires_gradient_sync(False)\n        (", f"        {switch}\n        (")
+    text = text.replace("micro =", f"n = {N}\nmicro =")
+    assert analyse(script(text)).verdicts("FSDP604") == {verdict}

@@ -330,7 +330,7 @@ for i, tokens in enumerate(loader):
         ("K == 1", "pass", "unknown"),
         ("True", "pass", "upheld"),
         ("K == 1", "if K != 1:\n        raise ValueError", "upheld"),
-        ("True", "model.set_requires_gradient_sync((i + 1) % K == 0)", "upheld"),
+        ("True", "model.set_requires_gradient_sync((i + 1) % K == 0)", "unknown"),  # each round steps
     ],
 )
 def test_a_switch_that_a_setting_sets(once: str, each: str, expected: str) -> None:

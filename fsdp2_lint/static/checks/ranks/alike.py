@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...domain.formulas import Interned, atoms
+from ...domain.formulas import Interned, atoms, is_dropped
 from ...domain.values import NONE, SOME, Cond, Ext, Obj, Text, TupleV, Value, is_call, is_each
 from ...interpreter.expressions.numbers import is_multiple
 from ...interpreter.expressions.own_values import KIND, RANGE, own_of
@@ -33,7 +33,9 @@ class _Alike:
         self._carried: set[Obj] = set()  # of which that is just asked
 
     def all(self, value: Value) -> bool:
-        return all(self._one(leaf) for _, leaf in self._machine.alternatives(value))
+        found = self._machine.alternatives(value)
+        kept = not any(is_dropped(atom) for path, _ in found for each, _ in path.literals for atom in atoms(each))
+        return kept and all(self._one(leaf) for _, leaf in found)
 
     def _one(self, leaf: Value) -> bool:
         machine = self._machine

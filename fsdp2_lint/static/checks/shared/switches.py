@@ -11,13 +11,13 @@ from ....vocab.declared import record
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
-from ...domain.formulas import Formula, atoms
+from ...domain.formulas import Formula, atoms, negate
 from ...domain.path_conditions import TRUE
 from ...domain.relations import Relation
 from ...domain.values import Obj, is_each
-from ...interpreter.expressions.numbers import Numbers
 from ...libraries.python.builtins import Enumerated
 from .conditions import objects_in
+from .last_rounds import at_last, never
 from .objects import RELATED
 from .program import OfStep, Program
 
@@ -47,6 +47,7 @@ class LeftOff(OfStep[events.InLoops]):
             for each in self._switches()
             if each.subject and (relation := self.program.relation(self.obj, each.subject)) is not Relation.NONE
             if not leaves_parts_off(self.program, self.obj, each)
+            if not any(never(formula, truth) for formula, truth in each.guard.literals)
         ]
         backward = self.last_backward() if switches else None
         nothing = self.program.nothing(self.obj, events.Sync if self.switch == SYNC else events.BackwardSwitched)
@@ -56,7 +57,7 @@ class LeftOff(OfStep[events.InLoops]):
         if all(each.what.off for each, _ in switches):  # then what an earlier round switched off stays so
             before = before or [each for each in switches if shared_loop(each[0], backward) is not None]
         if not before or not (before[-1][0].what.off or _off_at_last(before[-1][0], backward)):
-            why = self._may_be_off(before[-1][0]) if before else ""
+            why = self._may_be_off(before[-1][0], backward) if before else ""
             return [], unknown(why) if why else nothing
         off, relation = before[-1]
         if not self._in_one_run(off):
@@ -78,14 +79,18 @@ class LeftOff(OfStep[events.InLoops]):
         value = str(self.switch == FINALIZE) if off.what.off else "True in another round than the last"
         return [(label, Place(off.when, f"{self.switch}({value})"))], nothing
 
-    def _may_be_off(self, switch: Switch) -> str:
-        """Why it may be off: by what is the same in all rounds, and not asked on the way to the step as well."""
+    def _may_be_off(self, switch: Switch, backward: Reduction) -> str:
+        """Why it may be off in the last round before the step, whatever it is in another one."""
+        asked = [formula if truth else negate(formula) for formula, truth in switch.guard.literals]
         on = switch.what.on
-        counted = _one_round(switch)
-        if counted is not None and counted[1] > 0 and counted[0].atom.state(Numbers) is None:
-            return f"whether the last round is the one in which {switch.when.at} switches on is not known"
-        if not isinstance(on, bool) and not varies(on) and self.step.guard.decide(on) is not True:
-            return f"whether {switch.when.at} leaves it off is for a setting to say"
+        for each in (on, *asked):
+            held = self.step.guard.decide(each) is True or backward.guard.decide(each) is True
+            if isinstance(each, bool) or held or each is not on and not varies(each):
+                continue
+            if not varies(each):
+                return f"whether {switch.when.at} leaves it off is for a setting to say"
+            if not at_last(each):
+                return f"whether the last round is one in which {switch.when.at} switches on is not known"
         return may_not_come(switch, self.step)
 
     def _switches(self) -> list[Switch]:
@@ -136,23 +141,13 @@ class LeftOff(OfStep[events.InLoops]):
 
 
 def _off_at_last(switch: Switch, backward: Reduction) -> bool:
-    """Is it on in one round of a loop alone (``i == 0``), and the last backward in another round?"""
-    counted = _one_round(switch)
-    if counted is None or shared_loop(switch, backward) is None:
-        return False
-    index, number = counted
-    numbers = index.atom.state(Numbers)
-    return number != numbers.numbers[-1] if numbers is not None else is_each(index.item) and number == 0
-
-
-def _one_round(switch: Switch) -> tuple[Obj, int] | None:
-    """The index of a loop, and the number that it has in the only round in which the switch is on."""
+    """Is it off in the last round of a loop? A loop of as many rounds as a setting says is taken for one of several."""
     on = switch.what.on
-    if not isinstance(on, tuple) or on[0] != "is" or not isinstance(on[1], Obj) or type(on[2]) is not int:
-        return None
-    index, number = on[1], on[2]
-    counts = index.atom.state(Numbers) is not None and index.parent is index.atom.root
-    return (index, number) if counts or is_each(index.item) else None
+    if isinstance(on, bool) or shared_loop(switch, backward) is None:
+        return False
+    found = at_last(on)
+    first = on[0] == "is" and isinstance(on[1], Obj) and is_each(on[1].item) and on[2] == 0
+    return found is False or found is None and first
 
 
 def may_not_come(switch: Switch, step: Step[events.InLoops]) -> str:

@@ -182,8 +182,9 @@ class Conditions(Expressions[L]):
                 return negate(("compared", left, ">", 1))
             if right.value is None and not isinstance(left, Obj):
                 return False if not isinstance(left, (Cond, Text)) else ("is", left, None)
-            if right.value is None and isinstance(left, Obj) and self.surely_object(left):
-                return False
+            if right.value is None and isinstance(left, Obj):
+                if self.surely_object(left) or self.libraries.never_none(left):
+                    return False
             if isinstance(left, Obj) and (asked := self.libraries.type_is_named(left, right.value)) is not None:
                 return asked
             if self.filters_unseen(left):

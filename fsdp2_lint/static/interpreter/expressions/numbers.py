@@ -18,6 +18,14 @@ class Numbers:
     numbers: tuple[int, ...]
 
 
+@record
+class Last:
+    """Of the number of a round: in the last round it is ``of``, and so many ``more``."""
+
+    of: Value
+    more: int
+
+
 def is_number(obj: Obj) -> bool:
     """Does a calculation that was not followed make it, so that it is no module?"""
     return obj.atom.number or obj.item == "len()" or is_multiple(obj.item)

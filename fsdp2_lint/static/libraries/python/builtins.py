@@ -36,7 +36,7 @@ from ...domain.values import (
 from ...interpreter.call import Call
 from ...interpreter.expressions import domains, orders, own_values, owning
 from ...interpreter.expressions.domains import added_where
-from ...interpreter.expressions.numbers import Numbers, number_made_of, some_number
+from ...interpreter.expressions.numbers import Last, Numbers, number_made_of, some_number
 from ..computed import computed
 from ..interface import Machine
 from ..tables import external
@@ -107,6 +107,8 @@ def make_range(machine: Machine, call: Call) -> Value:
     bounds = [each.value for each in call.args if isinstance(each, Const)]
     if len(bounds) == len(call.args) and index.atom.rounds in range(1, BUDGET.counted_out + 1):
         index.atom.know(Numbers((*range(*bounds),)))
+    if len(call.args) in (1, 2):
+        index.atom.know(Last(call.args[-1], -1))
     owning.passed_on(machine, index, call.args)
     return machine.new_list([index.child(EACH if whole else SOME)], exact=False)
 
@@ -139,7 +141,10 @@ def make_enumerate(machine: Machine, call: Call) -> Value:
     index = AbstractObject("unknown", origin=own_values.RANGE).root.child(EACH)
     index.atom.know(Enumerated())
     start = call.arg(1, "start") or Const(0)
-    first = start.value if isinstance(start, Const) and isinstance(start.value, int) and held.exact else None
+    begins = start.value if isinstance(start, Const) and isinstance(start.value, int) else None
+    if begins is not None and call.args:
+        index.atom.know(Last(machine.over(call.args[0], lambda leaf: _length(machine, leaf)), begins - 1))
+    first = begins if held.exact else None
     items = tuple(
         (path, TupleV((Const(first + position) if first is not None else index, item)))
         for position, (path, item) in enumerate(held.items)
@@ -295,7 +300,10 @@ def _length(machine: Machine, value: Value) -> Value:
         return Const(len(held.items))
     if added_where(held) is not None and (number := domains.counted([path.formula for path, _ in held.items])):
         return number
+    if (known := machine.lengths.get(value)) is not None and known[0] is held:
+        return known[1]
     some = some_number("len()")
+    machine.lengths[value] = held, some
     if isinstance(value, (ListV, DictV)) and (own := own_values.size_of(machine, value)) is not None:
         owning.began(machine, some.atom, own)
     some.atom.positive = any(
