@@ -22,6 +22,15 @@ class CompositionOrder(Rule):
     def checkpointed(self, event: Checkpointed) -> Outcomes:
         words = "activation checkpointing is put around a sharded module: its hooks run again when it is recomputed"
         yield from self._judge(event, words, Severity.WARNING)
+        compiled = event.composition.compiled_before()
+        if compiled:
+            yield self.found(
+                event.when,
+                "activation checkpointing is put around a compiled module: its compiler does not see the recomputation",
+                f"{event.composition.label} is compiled by now",
+                (compiled.what.when, "it is compiled here"),
+                cause=(compiled.what.when, Compiled),
+            )
 
     def compiled(self, event: Compiled) -> Outcomes:
         composition = event.composition

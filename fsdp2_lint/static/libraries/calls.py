@@ -142,7 +142,7 @@ class Calls(Objects):
             )
             self.machine.emit(called, call.node, obj)
         if forward is not None:
-            made = self.behind_hooks(obj, lambda: self.machine.call_declared(obj, "forward", forward, call))
+            made = self.behind_hooks(obj, lambda: self._forward(obj, forward, call))
             dtypes.returned(self.machine, obj, made)
             return made
         inner = self.machine.store.get((obj, obj.atom.wrapper)) if obj.atom.wrapper else None
@@ -161,6 +161,9 @@ class Calls(Objects):
             blank.written(self.machine, call.node, call.all)
             return self.made_by(obj, describe(obj), call)
         return obj.child(("()", "", tuple(call.args) if len(call.args) < 3 else len(call.args)))
+
+    def _forward(self, obj: Obj, forward: Value, call: Call) -> Value:
+        return uses.plain(self.machine, self.machine.call_declared(obj, "forward", forward, call))
 
     def by_computed_name(self, obj: Obj) -> bool:
         """Is it an attribute of a model by a computed name, which may be any method that it has?

@@ -40,6 +40,7 @@ from .outputs import is_output
 from .python import arguments, attempts, commands, configured, records, value_methods
 from .tables import IN_PLACE, METHOD_OBSERVERS, METHODS, TENSOR_METHODS
 from .torch.checkpoints import state_dict
+from .torch.forward import uses
 from .torch.migration import migration, versions
 from .torch.ranks import data, groups
 from .torch.sharding import module_tree, sharding
@@ -103,7 +104,7 @@ class TorchModel(Calls):
             return self.made_by(obj, f"{describe(obj)}.{name}()", call)
         made = self.answered(obj.child(("()", name, tuple(call.args) if len(call.args) < 3 else len(call.args))))
         owning.handed(self.machine, obj, made, call.all, followed=name in TENSOR_METHODS)
-        return made
+        return uses.plain(self.machine, made)
 
     def kept_by_base(self, obj: Obj, cls: ClassV, call: Call) -> None:
         """A base class that is not seen, and changes nothing, may store what its methods get, under any name."""

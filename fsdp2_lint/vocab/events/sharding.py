@@ -173,6 +173,9 @@ class Composition(Labelled, Protocol):
     def sharded_before(self) -> Answer[Place]:
         """Was it, or a part of it, sharded before? yes: that call."""
 
+    def compiled_before(self) -> Answer[Place]:
+        """Was it compiled before? yes: that call."""
+
     def outermost(self) -> Answer[Place]:
         """Is it the whole model, and not one block of it? yes: where it is."""
 

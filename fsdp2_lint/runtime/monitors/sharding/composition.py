@@ -32,6 +32,9 @@ class RuntimeComposition:
     def sharded_before(self) -> Answer[Place]:
         return yes(Place(self.shardings[0].when)) if self.shardings else looked("no group is around it")
 
+    def compiled_before(self) -> Answer[Place]:
+        return unknown("only the source shows")
+
     def outermost(self) -> Answer[Place]:
         return unknown("only the source shows")
 

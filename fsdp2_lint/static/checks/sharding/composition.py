@@ -24,8 +24,9 @@ class StaticComposition(OfStep[events.Event]):
         if self.obj in self.program.machine.store.fields and _LEFT_ALONE in self.program.machine.store.fields[self.obj]:
             return unknown(f"{_LEFT_ALONE} leaves some parameters of {self.label} alone")
         what = self.step.what
-        if isinstance(what, events.Checkpointed) and what.filtered_as is not None:
-            return yes(Place(what.filtered_as.when))  # the filter lets through just what this call was given
+        passed = what.filtered_as if isinstance(what, events.Checkpointed) else None
+        if passed is not None and isinstance(passed.what, events.Sharded):
+            return yes(Place(passed.when))  # the filter lets through just what this call was given
         splits = what.splits if isinstance(what, events.Parallelised) else True
         if splits is False:
             return self.program.excluded("the plan prepares inputs and outputs, and leaves the parameters alone")
@@ -44,6 +45,19 @@ class StaticComposition(OfStep[events.Event]):
             else:
                 return yes(Place(earlier.when))
         return unknown(may) if may else self.program.nothing(self.obj, events.Sharded, before=self.step)
+
+    def compiled_before(self) -> Answer[Place]:
+        """Was this very module compiled? What lies in it may be, and what it lies in is compiled when it runs."""
+        may = ""
+        for earlier in self.program.trace.of(events.Compiled, before=self.step):
+            relation = self.program.relation(self.obj, earlier.subject)
+            if relation is Relation.SAME and earlier.precedes(self.step):
+                if not earlier.guard.blurred - self.step.guard.blurred:
+                    return yes(Place(earlier.when))
+                relation = Relation.MAY
+            if relation is Relation.MAY:
+                may = f"whether {earlier.when.at} compiles {self.label} is not known"
+        return unknown(may) if may else self.program.nothing(self.obj, events.Compiled, before=self.step)
 
     def _perhaps_another(self, part: Obj) -> bool:
         """Is what is sharded perhaps no part of this? One of several is, where each of them is sharded."""

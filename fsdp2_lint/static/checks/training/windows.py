@@ -22,11 +22,11 @@ from ..shared.program import OfStep, Program
 from ..shared.switches import (
     ALL_REDUCE,
     SYNC,
+    LeftOff,
     Switch,
     ask_for_a_length,
     in_order,
     leaves_parts_off,
-    may_not_come,
     name_of,
     shared_loop,
     switched,
@@ -54,7 +54,9 @@ class StaticWindow(OfStep[events.Zeroed]):
         if len({name_of(each) for each, _ in switches}) > 1:
             return many((), unknown("which of the two switches decides is not known"))
         if (used := self._used_before()) and self._is_last():
-            if why := may_not_come(switches[-1][0], used) or self._cut_short(used):
+            found, rest = LeftOff(program, used, self.obj, name_of(switches[-1][0])).found()
+            left = f"whether {found[0][1].when.at} leaves any of them to the step is not known" if found else ""
+            if why := left or rest.why or self._cut_short(used):
                 return many((), unknown(why))
             return many((), program.excluded(f"the step at {used.when.at} uses them before"))
         last, relation = switches[-1]

@@ -65,12 +65,13 @@ class Pipelined(Counted):
 class Checkpointed(Event):
     """Activation checkpointing is put around a module."""
 
-    filtered_as: Step[Sharded] | None = None  # the call whose modules its filter lets through. None: it has no filter
+    filtered_as: Step[Event] | None = None  # the call whose modules its filter lets through. None: it has no filter
 
 
-class Compiled(Event):
+class Compiled(Counted):
     """A module is compiled."""
 
+    words: ClassVar[str] = "compilation"
     whole_graph: bool
 
 

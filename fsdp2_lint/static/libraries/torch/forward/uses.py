@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from astroid import nodes
@@ -10,14 +11,16 @@ from astroid import nodes
 from .....vocab.declared import record
 from .....vocab.finding import Moment
 from ....domain import events
-from ....domain.values import Const, Obj, Value, is_call, unknown
+from ....domain.values import Const, Obj, TupleV, Value, is_call, unknown
 from ....frontend.origins import full_name
 from ....interpreter.call import Call
+from ....interpreter.expressions.numbers import is_multiple
 from ....interpreter.libraries import GradMode
+from ...computed import Computation, computed
 from ...interface import Machine
 from ...outputs import is_output
 from ...python.kinds import DTENSOR, is_a
-from ...tables import external, method_observer, observer
+from ...tables import MAKING, external, method_observer, observer
 
 # Operations that refuse a DTensor next to a plain tensor.
 OPERATIONS = frozenset(
@@ -25,11 +28,16 @@ OPERATIONS = frozenset(
     for name in "linear embedding bilinear conv1d conv2d conv3d layer_norm rms_norm group_norm".split()
 ) | frozenset(f"torch.{name}" for name in "matmul mm bmm addmm baddbmm einsum".split())
 PRODUCTS = ("matmul", "mm", "bmm")
+_OF_THE_SAME_SIZE = frozenset(
+    f"torch.nn.functional.{name}"
+    for name in "normalize linear softmax log_softmax relu gelu silu layer_norm rms_norm dropout interpolate".split()
+)
+_TO_ONE = ("sum", "mean", "max", "min", "prod", "norm", "std", "var", "item")  # without a dimension
 _INFERENCE = ("torch.inference_mode", "torch.autograd.grad_mode.inference_mode")
 _NO_GRAD = ("torch.no_grad", "torch.autograd.no_grad", "torch.autograd.grad_mode.no_grad")
 _GRAD = ("torch.enable_grad", "torch.autograd.enable_grad", "torch.autograd.grad_mode.enable_grad")
 _VIEWS = frozenset("T mT data".split())
-_VIEW_METHODS = frozenset("t transpose permute contiguous detach clone float half bfloat16 view reshape".split())
+_VIEW_METHODS = frozenset("t contiguous float half bfloat16".split())
 
 
 @record
@@ -124,7 +132,13 @@ def product(machine: Machine, node: nodes.NodeNG, op: str, left: Value, right: V
 
 
 def _is_tensor(value: Value) -> bool:
-    return isinstance(value, Obj) and is_output(value)
+    """What a model returned, or a function made of that: of more than one number, which a DTensor would put up with."""
+    if not isinstance(value, Obj) or any(is_call(item) and item[1] in _TO_ONE and not item[2] for item in value.path):
+        return False
+    made = value.atom.state(Computation)
+    if made is not None and made.function in _OF_THE_SAME_SIZE:
+        return any(map(_is_tensor, made.of))
+    return is_output(value)
 
 
 def _mixed(machine: Machine, node: nodes.NodeNG, values: list[Value]) -> None:
@@ -147,12 +161,15 @@ def _mixed(machine: Machine, node: nodes.NodeNG, values: list[Value]) -> None:
 
 
 def weight_of(machine: Machine, value: Value) -> tuple[Obj, str] | None:
-    """The module and the name of a parameter in a model that is sharded; views of it count as well."""
+    """The module and the name of a parameter in a model that is sharded; what is made of it alone counts as well."""
     at = value if isinstance(value, Obj) else None
     while at is not None and at.parent is not None and _is_view(at.item):
         at = at.parent
     if at is None:
         return None
+    if (made := at.atom.state(Computation) if at.parent is None else None) is not None:
+        alone = made.function.startswith("torch.") and made.function.rpartition(".")[2] in MAKING and len(made.of) == 1
+        return weight_of(machine, made.of[0]) if alone else None
     if at.parent is None:
         held = machine.parents.get(at) if at.atom.parameter is not None else None
         return held if held is not None and machine.libraries.in_sharded(held[0]) else None
@@ -161,5 +178,26 @@ def weight_of(machine: Machine, value: Value) -> tuple[Obj, str] | None:
     return None
 
 
+def plain(machine: Machine, value: Value) -> Value:
+    """What a forward returns: whatever it made of its own weights, while they were gathered, is no DTensor outside."""
+    if isinstance(value, TupleV):
+        return TupleV(tuple(plain(machine, item) for item in value.items))
+    return machine.over(value, partial(_plain, machine)) if machine.libraries.any_sharded else value
+
+
+def _plain(machine: Machine, leaf: Value) -> Value:
+    if not isinstance(leaf, Obj) or leaf.parent is None or not _is_view(leaf.item):
+        return leaf
+    found = weight_of(machine, leaf)
+    if found is None or found[0] not in machine.libraries.inside:
+        return leaf
+    made = unknown("what a forward makes of a weight")
+    computed(machine, made, "", [leaf])
+    return made
+
+
 def _is_view(item: Any) -> bool:
-    return item in _VIEWS if isinstance(item, str) else is_call(item) and item[1] in _VIEW_METHODS
+    """Is it made of one DTensor, or of that and a number, so that it is a DTensor as well?"""
+    if isinstance(item, str):
+        return item in _VIEWS
+    return is_multiple(item) or is_call(item) and (item[1] in _VIEW_METHODS or item[1] in MAKING)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from astroid import nodes
 
 from ....domain import events
+from ....domain.events import AnyStep
 from ....domain.formulas import Formula, atoms, intern
 from ....domain.path_conditions import TRUE, PathCondition
 from ....domain.values import NONE, Const, DictV, Obj, ParamV, Value, unknown
@@ -20,9 +21,8 @@ _CHECKPOINT = "torch.distributed.algorithms._checkpoint.checkpoint_wrapper."
 
 
 def _emit(machine: Machine, what: events.Event, call: Call, target: Value | None) -> None:
-    if machine.libraries.any_sharded:
-        for leaf in machine.objects(target):
-            machine.emit(what, call.node, leaf)
+    for leaf in machine.objects(target):
+        machine.emit(what, call.node, leaf)
 
 
 @external("torch.distributed.tensor.parallel.parallelize_module")
@@ -32,7 +32,8 @@ def parallelize(machine: Machine, call: Call) -> Value:
         for leaf in machine.objects(call.arg(0, "module")):
             machine.emit(events.LayersSplit(mesh=call.arg(1, "device_mesh") or NONE), call.node, leaf)
     machine.emit(events.InputSplit(why="parallelize_module() is called"), call.node)
-    _emit(machine, events.Parallelised(splits=_splits_parameters(machine, plan)), call, call.arg(0, "module"))
+    if machine.libraries.any_sharded:
+        _emit(machine, events.Parallelised(splits=_splits_parameters(machine, plan)), call, call.arg(0, "module"))
     return wrapped(machine, call)
 
 
@@ -41,7 +42,8 @@ def distribute(machine: Machine, call: Call) -> Value:
     """A function of its own makes DTensors of the parameters of each module; without one, all are replicated."""
     module, partition = call.arg(0, "module"), call.arg(2, "partition_fn")
     machine.emit(events.InputSplit(why="distribute_module() is called"), call.node)
-    _emit(machine, events.Parallelised(splits=False if partition in (None, NONE) else None), call, module)
+    if machine.libraries.any_sharded:
+        _emit(machine, events.Parallelised(splits=False if partition in (None, NONE) else None), call, module)
     if partition is not None and module is not None:
         mesh = call.arg(1, "device_mesh") or NONE
         machine.call(partition, Call(call.node, [unknown("a module's name"), module, mesh]))
@@ -72,11 +74,14 @@ def checkpoint(machine: Machine, call: Call) -> Value:
 
 @external(_CHECKPOINT + "apply_activation_checkpointing")
 def checkpoint_parts(machine: Machine, call: Call) -> Value:
-    """Of what is sharded, the parts that the filter surely lets through."""
+    """Of what is sharded or compiled, the parts that the filter surely lets through."""
     check = call.arg(2, "check_fn")
     if call.arg(3, "auto_wrap_policy") not in (None, NONE) or call.open_why:
         return NONE
-    done = [(step, part) for step in machine.trace.of(events.Sharded) for part in step.what.group]
+    done: list[tuple[AnyStep, Obj]] = [
+        (step, part) for step in machine.trace.of(events.Sharded) for part in step.what.group
+    ]
+    done += [(step, step.subject) for step in machine.trace.of(events.Compiled) if step.subject is not None]
     before = machine.guard
     for step, part in done:
         if (path := before.join(step.guard)) is None:
