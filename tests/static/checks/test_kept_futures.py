@@ -144,6 +144,26 @@ def test_who_waits_for_what_an_attribute_keeps(kept_by: str, loop: str, expected
     assert verdicts(kept_by, loop) == {expected}
 
 
+@pytest.mark.parametrize(
+    ("wait", "expected"),
+    [
+        ("if self.pending is not None and self.pending.done():\n    self.pending.result()", "violated"),
+        (WAIT, "upheld"),
+    ],
+)
+def test_other_loops_that_come_before(wait: str, expected: str) -> None:
+    """Those that run on some ways only, and have nothing to do with it."""
+    before = """
+if os.environ.get("CHECK"):
+    for part in model.modules():
+        print(part)
+    for _ in range(9):
+        print()
+"""
+    loop = before + LOOP.format(save="saver.save(model)", end="saver.pending and saver.pending.result()")
+    assert verdicts(saver(wait, f"self.wait()\n{SAVE}"), loop) == {expected}
+
+
 def test_it_is_not_known_when_callers_that_are_not_seen_save() -> None:
     source = HEAD + IMPORTS + NET + saver(WAIT, f"fully_shard(model)\n{SAVE}")
     assert analyse(source).verdicts("FSDP706") == {"unknown"}

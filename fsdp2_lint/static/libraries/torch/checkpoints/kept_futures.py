@@ -15,6 +15,7 @@ from astroid import nodes
 from .....vocab.declared import record
 from ....domain import events
 from ....domain.choices import choose
+from ....domain.formulas import either
 from ....domain.path_conditions import TRUE, PathCondition
 from ....domain.values import NONE, AbstractObject, ClassV, Obj, TupleV, Value, unknown
 from ....frontend.names import names_in
@@ -72,18 +73,17 @@ def loop_begins(machine: Machine, node: nodes.NodeNG) -> None:
         before: Value = machine.store.get((owner, name))
         held = machine.alternatives(before)
         futures = [(path, future) for path, each in held if (future := _at(place, each)) is not None]
-        of = futures[0][1].atom.state(OfEarlierRounds) if len(futures) == 1 else None
-        if (
-            futures
-            and (of is None or of.loop in around)
-            or any(each != NONE for _, each in held if _at(place, each) is None)
+        stand_ins = [future.atom.state(OfEarlierRounds) for _, future in futures]
+        if any(of is None or of.loop in around for of in stand_ins) or any(
+            each != NONE for _, each in held if _at(place, each) is None
         ):
             continue  # one that was seen, the loop runs inside the other one, or something else is kept there
         earlier = AbstractObject("external", origin=SAVING, site=machine.site(node))
         earlier.know(OfEarlierRounds(node))
         if futures:
-            path, last = futures[0]
-            machine.store.exchange(last, earlier.root)
+            for last in dict.fromkeys(future for _, future in futures):
+                machine.store.exchange(last, earlier.root)
+            path = TRUE.add(either([way.formula for way, _ in futures])) or TRUE
             if place is not None:
                 beside = [(way, each) for way, each in held if _at(place, each) is None]
                 machine.store.put((owner, name), choose([(path, _put(place, earlier.root)), *beside]))
