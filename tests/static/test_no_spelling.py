@@ -204,6 +204,7 @@ ALLOWED = {
     "libraries/torch/checkpoints/state_dict.py::_numbered": QNAMES,
     "libraries/torch/checkpoints/state_dict.py::dcp": QNAMES,
     "libraries/torch/checkpoints/state_dict.py::tensor_method": METHODS,
+    "libraries/torch/forward/uses.py::weight_of": QNAMES,
     "libraries/torch/forward/uses.py::_mixed": QNAMES,
     "libraries/python/value_methods.py::make_dict": QNAMES,
     "domain/values.py::is_aside": PATHS,

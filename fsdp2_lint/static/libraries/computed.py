@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from ...vocab.declared import record
 from ..domain.choices import options
-from ..domain.values import Cond, Obj, Rank, Text, Value, is_call
+from ..domain.values import Cond, Const, Obj, Rank, Text, Value, is_call
 from .interface import Machine
 
 UNSEEN = ""  # how unseen code made something of what it was given
@@ -21,6 +21,16 @@ class Computation:
 
     function: str
     of: tuple[Obj | Rank | Text | Cond, ...]
+
+
+@record
+class Plain:
+    """A text, or what a method of one returned, perhaps on another rank: no module, and no tensor."""
+
+
+def is_plain(value: Value) -> bool:
+    """A constant, a text, or what was made of one."""
+    return isinstance(value, (Const, Text)) or isinstance(value, Obj) and value.atom.state(Plain) is not None
 
 
 @record

@@ -17,6 +17,7 @@ from .python import (
     records,
     reflection,
     standard_library,
+    subcommands,
     value_methods,
 )
 from .torch.checkpoints import (

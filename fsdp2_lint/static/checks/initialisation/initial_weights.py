@@ -8,7 +8,8 @@ from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.relations import Relation
-from ...domain.values import Loaded, Obj
+from ...domain.values import ListV, Loaded, Obj, TupleV
+from ...libraries.computed import is_plain
 from ...libraries.torch.initialisation.draws import may_draw
 from ...libraries.torch.ranks.seeds import Built
 from ..launch.collectives import excluded_ranks
@@ -46,10 +47,12 @@ class StaticInitialWeights(Subject):
             if not some.surely:
                 continue
             others = [step for step in self._filled(since=0) if step is not load]
-            if StaticEmptied(self.program, self.obj, load, self.call, self.call).without(others) is None:
+            loaded = StaticEmptied(self.program, self.obj, load, self.call, self.call)
+            if loaded.without(others) is None:
                 return unknown(f"{self.label} gets weights at several places")
-            if why := self._not_followed(load):
-                return unknown(why)
+            why = self._unseen()
+            if loaded.without([*others, *self._filling(load)]) is None or why:
+                return unknown(self._not_followed(load) or why)
             return yes(Place(load.when, f"loaded where {some.what[1]} only"))
         return self.program.nothing(self.obj, events.Loaded, before=self.call)
 
@@ -158,8 +161,15 @@ class StaticInitialWeights(Subject):
             step
             for step in self.program.trace.of(events.Collective)
             if begin.index < step.index < self.call.index and step.what.name.startswith(FILLING)
-            if step.guard.compatible(self.sharding.guard)
+            if step.guard.compatible(self.sharding.guard) and not self._of_texts(step)
         ]
+
+    def _of_texts(self, step: Step[events.Collective]) -> bool:
+        """Do the ranks tell each other a name or a number, such as that of a checkpoint?"""
+        machine = self.program.machine
+        given = (leaf for value in step.what.given or () for _, leaf in machine.leaves(value))
+        told = [leaf for leaf in given if not isinstance(leaf, (ListV, TupleV))]
+        return step.what.given is not None and all(map(is_plain, told))
 
     def _unseen(self) -> str:
         return self.program.open_why or self.program.escaped(self.obj, before=self.call) or self.program.managed_by

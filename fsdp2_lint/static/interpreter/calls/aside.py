@@ -14,6 +14,7 @@ from ...domain.values import (
     ClassV,
     Cond,
     Func,
+    ListV,
     Loaded,
     Obj,
     Params,
@@ -56,6 +57,8 @@ class Aside(Bounds[L]):
         kept = self.kept_under(names_in(func.node), handed)
         if any(map(self.of_some_ranks, kept)) or self.leaves_own(func, [*handed, *kept]):
             return False
+        if any(each in self.unordered for each in kept if isinstance(each, ListV)):
+            return False  # what a set holds says whether its order is that of other ranks
         return not any(
             self.project.relevance.level(*method) > least for method in self.methods_named(func, handed, kept)
         )

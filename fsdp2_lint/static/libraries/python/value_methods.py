@@ -26,6 +26,7 @@ from ...domain.values import (
 )
 from ...interpreter.call import Call
 from ...interpreter.expressions import orders, owning
+from ..computed import Plain
 from ..interface import Machine
 from ..tables import external
 from ..torch.checkpoints import gathering
@@ -253,10 +254,13 @@ def text_method(machine: Machine, leaf: Value, name: str, call: Call) -> Value:
         return Text(machine.per_rank(leaf), of=machine.made_of(name, leaf, *call.args))
     if name in _PATH_METHODS and isinstance(leaf, (Const, Text)):  # another path, made of what this one is made of
         return Text(machine.per_rank(machine.text([leaf, *call.all])), of=machine.made_of(name, leaf, *call.all))
-    if name not in own_sources.ASKED_OF_PATHS:
-        return _made_of(machine, leaf, name, call)
     made = unknown(f"{name}()")
-    own_sources.asked_file(machine, made, leaf)
+    if name in own_sources.ASKED_OF_PATHS:
+        own_sources.asked_file(machine, made, leaf)
+    else:
+        owning.passed_on(machine, made, [leaf, *call.all])
+    if isinstance(leaf, (Const, Text)):
+        made.atom.know(Plain())
     return made
 
 

@@ -26,10 +26,13 @@ from ....domain.values import (
     StateDict,
     StateTensor,
     Value,
+    is_call,
+    is_each,
 )
 from ....frontend.packages import ALONE, builds_models, effect_of
 from ....interpreter.call import Call
 from ....interpreter.expressions.numbers import is_calculated
+from ...computed import Plain
 from ...interface import Machine, MadeOn
 from ...outputs import is_output
 from ...tables import EXTERNALS, IN_PLACE, MAKING, TENSOR_METHODS, external, method, method_observer, observer
@@ -54,6 +57,13 @@ _TELLING_METHODS = frozenset(
     floating_point_ops save_pretrained push_to_hub can_generate""".split()
 )
 _READING_METHODS = TENSOR_METHODS | MAKING | _TELLING_METHODS
+_VIEWS = frozenset(
+    """adjoint as_strided as_subclass broadcast_to chunk contiguous detach diagonal expand expand_as
+    flatten hsplit vsplit dsplit movedim moveaxis mT narrow permute real imag ravel reshape reshape_as select slice
+    split split_with_sizes squeeze swapaxes swapdims t tensor_split to transpose type_as unbind unflatten unfold
+    unsqueeze values view view_as view_as_complex view_as_real""".split()
+)  # of what they make, these share the memory, or may
+_LOADER = "torch.utils.data.DataLoader"
 _BUFFERS = (("buffers", ()), ("named_buffers", ()))
 _NO_TENSORS = (Const, Rank, Func, Bound, Partial, ClassV)
 FILLERS = (
@@ -303,9 +313,12 @@ def _may_be_a_part(obj: Obj) -> bool:
     What is calculated, and a slice of it, is a new tensor, or a list of what there was. The shard of a parameter
     belongs to the model that has the parameter.
     """
-    if in_memory_of(obj) is not obj or is_calculated(obj):
+    if in_memory_of(obj) is not obj or is_calculated(obj) or obj.atom.state(Plain) is not None:
+        return False
+    if any(is_call(item) and item[1] in MAKING and item[1] not in _VIEWS for item in obj.path):
         return False
     known = effect_of(obj.atom.origin) == ALONE and not obj.atom.origin.startswith("torch.")
+    known = known or obj.atom.origin == _LOADER and any(map(is_each, obj.path))  # a batch
     return obj.atom.kind in ("opaque", "unknown") and not known
 
 
@@ -321,7 +334,7 @@ def method_called(machine: Machine, obj: Obj, name: str, call: Call) -> None:
     # Models of packages write in place there as well: they are made of layers of torch, and initialised by name.
     in_place = name in IN_PLACE or name == "reset_parameters" and (layer or builds_models(obj.atom.origin))
     reads = name in _READING_METHODS or of_buffers(obj) and not name.endswith("_")  # as torch names what writes tensors
-    given = [*call.all, *([] if reads else [obj])]
+    given = [*(call.all if name not in TENSOR_METHODS else ()), *([] if reads else [obj])]
     written(machine, call.node, given, in_place=in_place, buffers=not layer)
     if not reads:
         filled_somewhere(machine, [obj], call.node)

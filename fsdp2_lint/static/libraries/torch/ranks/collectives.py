@@ -9,6 +9,7 @@ from ....domain.choices import options
 from ....domain.store import Items
 from ....domain.values import NONE, AbstractObject, Const, ListV, Obj, Params, ParamV, Value, unknown
 from ....interpreter.call import Call
+from ...computed import Plain, is_plain
 from ...interface import Machine
 from ...tables import external, method
 from ..sharding.composition import exchanged
@@ -68,6 +69,8 @@ def _received(machine: Machine, name: str, sent: Value) -> Obj:
         for path, leaf in machine.alternatives(sent)
         if leaf != NONE or not path.literals or not all(machine.about_rank(formula) for formula, _ in path.literals)
     }  # what is there on ranks that send nothing does not count
+    if all(is_plain(leaf) for _, leaf in machine.alternatives(sent)):
+        found.atom.know(Plain())
     found.atom.apart = len(possible) > 1 or not all(isinstance(leaf, Const) for leaf in possible)
     return found
 

@@ -1,0 +1,71 @@
+"""FSDP617 of a factor that a rank chooses by its own numbers, and of one that all choose by the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.program import analyse, script
+
+CLASSES = """
+class Meter:
+    def __init__(self):
+        self.sums = {}
+        self.counts = {}
+
+    def add(self, **values):
+        for key, value in values.items():
+            value = value.detach().float()
+            self.sums[key] = self.sums[key] + value if key in self.sums else value
+            self.counts[key] = self.counts.get(key, 0) + 1
+
+    def local(self):
+        return {key: (total / self.counts[key]).item() for key, total in self.sums.items()}
+
+    def reduced(self):
+        keys = sorted(self.sums)
+        stacked = torch.stack([self.sums[key] / self.counts[key] for key in keys]).clone()
+        dist.all_reduce(stacked)
+        return dict(zip(keys, stacked.tolist()))
+
+
+class Adaptive:
+    def __init__(self, optimizer, rate):
+        self.optimizer, self.rate, self.factor = optimizer, rate, 1.0
+
+    def observe(self, value):
+        if value > 2.0:
+            self.factor = max(self.factor / 1.5, 0.1)
+        elif value < 0.5:
+            self.factor = min(self.factor * 1.1, 1.0)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate * self.factor
+"""
+MAIN = """
+dist.init_process_group("nccl")
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+model = Net()
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+optimizer = torch.optim.AdamW(model.parameters())
+rate, meter = Adaptive(optimizer, 1e-3), Meter()
+data = torch.load("tokens.pt")
+loader = torch.utils.data.DataLoader(data, sampler=torch.utils.data.DistributedSampler(data))
+for tokens in loader:
+    loss = model(tokens).sum()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    meter.add(loss=loss, kl=loss * 2)
+    figures = {figures}
+    rate.observe(figures["kl"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("figures", "verdict"),
+    [("{'step': 1, **meter.local()}", "violated"), ("meter.local()", "violated"), ("meter.reduced()", "upheld")],
+)
+def test_a_factor_that_follows_a_number(figures: str, verdict: str) -> None:
+    text = script(MAIN.replace("{figures}", figures), CLASSES)
+    assert analyse(text).verdicts("FSDP617") == {verdict}
