@@ -43,7 +43,7 @@ from ..tables import external
 from ..torch.ranks import data
 from ..torch.training import dtensors, generators
 from . import calculation
-from .value_methods import reordered
+from .value_methods import in_order
 
 _SETS = ("builtins.set", "builtins.frozenset")
 LONGEST = 1_000_000  # rounds of a loop that anybody counts
@@ -78,7 +78,7 @@ def make_list(machine: Machine, call: Call) -> Value:
             return orders.made_of(machine, machine.listed(held), leaf)
         if call.name == "builtins.tuple" and held.exact and all(path is TRUE for path, _ in held.items):
             return TupleV(tuple(item for _, item in held.items))
-        return machine.listed(held if ordered else reordered(machine, held))
+        return machine.listed(held if ordered else in_order(machine, held, call))
 
     return machine.over(call.args[0], one)
 

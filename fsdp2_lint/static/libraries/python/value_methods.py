@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+from ...budget import BUDGET
 from ...domain.path_conditions import TRUE
 from ...domain.store import Items
 from ...domain.values import (
@@ -31,6 +33,28 @@ from ..interface import Machine
 from ..tables import external
 from ..torch.checkpoints import gathering
 from ..torch.ranks import own_sources
+
+
+def in_order(machine: Machine, held: Items, call: Call) -> Items:
+    """Sorted by constants, such as the priorities of callbacks; else in an order that is not known."""
+    key, reverse = call.kwargs.get("key", NONE), call.kwargs.get("reverse", Const(False))
+    if not held.exact or held.open_why or len(held.items) > BUDGET.options or not isinstance(reverse, Const):
+        return reordered(machine, held)
+    items = [item for _, item in held.items]
+    keys = items if key == NONE else [machine.call(key, Call(call.node, [item])) for item in items]
+    ranks = [_sorted_by(each) for each in keys]
+    try:
+        order = sorted(range(len(items)), key=lambda at: ranks[at], reverse=bool(reverse.value))
+    except TypeError:  # not all of them are constants, and of one type
+        return reordered(machine, held)
+    return replace(held, items=tuple(held.items[at] for at in order))
+
+
+def _sorted_by(key: Value) -> Any:
+    """The constant that it is, or a tuple of such; what nothing can be compared with for any other value."""
+    if isinstance(key, TupleV):
+        return tuple(map(_sorted_by, key.items))
+    return key.value if isinstance(key, Const) else key
 
 
 def reordered(machine: Machine, held: Items) -> Items:
@@ -135,7 +159,7 @@ def list_method(machine: Machine, leaf: ListV | TupleV, name: str, call: Call) -
         if name == "pop":
             return popped(machine, leaf, call.args[0] if call.args else Const(-1))
         if name == "sort":
-            machine.store.put(leaf.id, reordered(machine, held))
+            machine.store.put(leaf.id, in_order(machine, held, call))
             return NONE
         if name == "reverse":
             machine.store.put(leaf.id, replace(held, items=tuple(reversed(held.items))))
