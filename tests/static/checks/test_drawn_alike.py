@@ -77,3 +77,21 @@ def test_ranks_may_draw_different_numbers(name: str) -> None:
 @pytest.mark.parametrize("seed", ["pass", "random.seed(dist.get_rank())"])
 def test_ranks_draw_different_numbers(seed: str) -> None:
     assert verdict(seed) == {"violated"}
+
+
+BY_RANK = "random.seed(1000 + dist.get_rank())"
+RESUMED = "saved = torch.load('state.pt') if os.path.exists('state.pt') else None"
+
+
+@pytest.mark.parametrize(
+    ("again", "found"),
+    [
+        ("if os.environ.get('RESUME') == '1':\n    random.setstate(torch.load('state.pt')['random'])", True),
+        (f"{RESUMED}\nif saved is not None and 'random' in saved:\n    random.seed(saved['random'])", True),
+        ("random.seed(torch.load('state.pt')['random'])", False),
+        ("if os.environ.get('ALIKE') == '1':\n    random.seed(0)\nelse:\n    random.seed(1)", False),
+    ],
+)
+def test_what_is_set_again_where_a_job_is_resumed(again: str, found: bool) -> None:
+    """A job that begins anew draws by the seed of each rank."""
+    assert ("violated" in verdict(f"{BY_RANK}\n{again}")) is found

@@ -6,7 +6,8 @@ from astroid import nodes
 
 from ...domain import events
 from ...domain.events import AnyStep, Step
-from ...domain.formulas import Formula, atoms
+from ...domain.formulas import Formula, atoms, both, is_fork, negate
+from ...domain.path_conditions import PathCondition
 from ...frontend.module import Module
 from ...frontend.names import names_in
 from ...interpreter.expressions.own_values import asked_for, own_of
@@ -23,13 +24,29 @@ def drawn_apart(program: Program, generator: str, step: AnyStep) -> str:
     """Empty if the ranks surely draw different numbers by then; else why they may draw the same."""
     seeds = _seeds(program, generator)
     before = [each for each in seeds if each.index < step.index]
-    if before and before[-1].what.differs and before[-1].precedes(step):
+    apart = [at for at, each in enumerate(before) if each.what.differs and each.precedes(step)]
+    if apart and _passed_by(before[apart[-1] + 1 :], step):
         return ""
     if before or seeds or generator == "torch":  # torch starts from the same seed in every process
         return "whether the ranks draw the same random numbers is not known"
     if who := next(iter((*program.machine.libraries.opaque, program.managed_by)), ""):
         return f"{who} may seed the random numbers"
     return ""
+
+
+def _passed_by(seeds: list[Step[events.Seeded]], step: AnyStep) -> bool:
+    """May a run come to ``step`` without any of these, such as what is set again where a checkpoint is loaded?"""
+    path: PathCondition | None = step.guard
+    for each in seeds:
+        asked = [
+            formula if truth else negate(formula)
+            for formula, truth in each.guard.literals
+            if not is_fork(formula) and formula not in each.guard.blurred
+        ]
+        if path is None or each.context:
+            return False
+        path = path.add(both(asked), False)
+    return path is not None
 
 
 def seeded_before(program: Program, generator: str, step: AnyStep) -> bool:
