@@ -27,6 +27,7 @@ from .frontend.definitions import (
     importers_of_one,
     mentions_seed,
     objects_in,
+    with_bases,
 )
 from .frontend.facts import SEED, Class, Mark
 from .frontend.joining import joins, registered
@@ -225,7 +226,8 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
         named_so = each.name == SEED  # a model that shards itself, perhaps through a helper
         if each.owner and (named_so or id(each) in sharding and each.name not in others):
             project.sharding_methods.setdefault(each.name, []).append((each.path, each.owner))
-    classes, objects = classes_in(project, [*plan.seeds, *importers]), objects_in(project, plan.seeds)
+    classes = classes_in(project, with_bases(project, [*plan.seeds, *importers]))
+    objects = objects_in(project, plan.seeds)
     plan.calls = Callers(project, definitions, classes, objects)
     plan.reaching = reaching(plan.sharding, plan.calls)
     for each in plan.reaching:

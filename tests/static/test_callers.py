@@ -147,3 +147,44 @@ def test_a_method_that_shards_is_called_on_a_model_that_a_framework_builds() -> 
     assert reaches(script, {"net.py": kind})
     assert not reaches(script.replace("apply_sharding", "forward"), {"net.py": kind})
     assert not reaches("def main(apply_sharding):\n    print(apply_sharding)", {"net.py": kind})
+
+
+BASES = """\
+WAYS = {}
+
+def register(name):
+    def add(cls):
+        WAYS[name] = cls
+        return cls
+    return add
+
+class Way:
+    def prepare(self, model):
+        raise NotImplementedError
+
+class Spread(Way):
+    pass
+"""
+WAY = """\
+from bases import Spread, register
+from torch.distributed.fsdp import fully_shard
+
+@register("fsdp2")
+class Sharded(Spread):
+    def prepare(self, model):
+        fully_shard(model)
+"""
+TRAINER = "import all_ways\nfrom bases import Way\n\nclass Trainer:\n    def __init__(self, way{typed}):\n        way.prepare(make())\n"
+SCRIPT = "import ways\nfrom bases import WAYS\nfrom trainer import Trainer\ndef main():\n    Trainer(WAYS['fsdp2']())"
+
+
+@pytest.mark.parametrize(("typed", "found"), [(": Way", True), (": Spread", True), (": Other", False), ("", False)])
+def test_a_method_of_a_common_name_on_what_is_said_to_be_of_a_base_class(typed: str, found: bool) -> None:
+    """The base classes stand in a file that has nothing to do with sharding."""
+    files = {
+        "bases.py": BASES,
+        "ways.py": WAY,
+        "all_ways.py": "import ways\n",
+        "trainer.py": TRAINER.format(typed=typed),
+    }
+    assert reaches(SCRIPT, files) is found

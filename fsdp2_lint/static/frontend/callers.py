@@ -74,7 +74,7 @@ class Callers:
             for index in (self._bare, self._others, self._own):
                 yield from index.get(other, ())
         if callee.cls:
-            yield from self._by_attribute(callee, {callee.cls, *related})
+            yield from self._by_attribute(callee, {callee.cls, *related, *self._bases(callee.cls)})
         if callee.name not in COMMON:
             for spelled in (callee.name, *(each for each in self._partly if _fits(callee.name, each))):
                 yield from (each for each in self._computed.get(spelled, ()) if self._near(each.path, callee.path))
@@ -115,6 +115,10 @@ class Callers:
         if above & _REGISTERS:  # ``@shard.register``: who calls ``shard`` calls this
             found |= above - _REGISTERS
         return found
+
+    def _bases(self, cls: str) -> Iterator[str]:
+        """Of which an object is said to be that may be one of this class."""
+        return (base for base, heirs in self._heirs.items() if cls in heirs)
 
     def _kept(self, names: set[str]) -> set[str]:
         """Under which other names these are held, wherever they are defined."""

@@ -78,6 +78,28 @@ def classes_in(project: Project, paths: list[str]) -> list[Class]:
     return [each for path in paths if (facts := project.facts(path)) is not None for each in facts.classes]
 
 
+def with_bases(project: Project, paths: list[str]) -> list[str]:
+    """The files, and those in which the base classes of their classes stand, and the bases of these."""
+    found = dict.fromkeys(paths)
+    wanted = [(path, base) for path in paths for base in _bases(project, path)]
+    seen = set(wanted)
+    while wanted:
+        path, name = wanted.pop()
+        facts = project.facts(path)
+        for module, level in facts.imports.get(name, ()) if facts is not None else ():
+            if (home := project.resolve(path, module, level)) is not None:
+                found.setdefault(home)
+                new = [(home, name), *((home, base) for base in _bases(project, home))]
+                wanted += [each for each in new if each not in seen]
+                seen.update(new)
+    return [*found]
+
+
+def _bases(project: Project, path: str) -> list[str]:
+    facts = project.facts(path)
+    return [base for each in facts.classes for base in each.bases] if facts is not None else []
+
+
 def objects_in(project: Project, paths: list[str]) -> frozenset[str]:
     """Objects of the project's own classes, such as a registry, that some files make or import, by their names."""
     wanted = frozenset(paths)
