@@ -174,8 +174,22 @@ class Sharded(Spread):
     def prepare(self, model):
         fully_shard(model)
 """
-TRAINER = "import all_ways\nfrom bases import Way\n\nclass Trainer:\n    def __init__(self, way{typed}):\n        way.prepare(make())\n"
-SCRIPT = "import ways\nfrom bases import WAYS\nfrom trainer import Trainer\ndef main():\n    Trainer(WAYS['fsdp2']())"
+TRAINER = """\
+import all_ways
+from bases import Way
+
+class Trainer:
+    def __init__(self, way{typed}):
+        way.prepare(make())
+"""
+SCRIPT = """\
+import ways
+from bases import WAYS
+from trainer import Trainer
+
+def main():
+    Trainer(WAYS["fsdp2"]())
+"""
 
 
 @pytest.mark.parametrize(("typed", "found"), [(": Way", True), (": Spread", True), (": Other", False), ("", False)])

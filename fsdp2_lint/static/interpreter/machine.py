@@ -93,7 +93,8 @@ class Machine(Semantics, Generic[L]):
         self.context = 0
         self.loops = 0  # how deep in loops, over all active calls
         self.rounds: list[Rounds] = []  # of loops that run, outermost first
-        self.picks_by_index: dict[tuple[int, Value, int], tuple[Items, int]] = {}  # by list, index and round
+        # By list, index and round; and by dict and key.
+        self.picks_by_index: dict[tuple[int, Value, int], tuple[Items | Entries, int]] = {}
         self.settled: dict[nodes.NodeNG, bool] = {}  # conditions of ``if`` that were no question when it was last met
         self.filled_under: dict[Value, tuple[Value, ...]] = {}  # by a view of a dict: the keys that are not known
         self.of_parameters: dict[Value, Params] = {}  # a list of one thing for each: empty where a module has none

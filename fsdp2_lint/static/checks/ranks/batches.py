@@ -9,8 +9,10 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place
 from ...domain import events
 from ...domain.values import NONE, SOME, Const, Obj, Rank, Text, TupleV, Value
+from ...frontend.launchers import WORLD_SIZE
 from ...frontend.packages import is_listed
-from ...interpreter.expressions.own_values import own_in
+from ...interpreter.expressions.own_values import Own, own_in, own_of
+from ...interpreter.expressions.owning import PART
 from ...libraries.computed import ingredients
 from ...libraries.torch.launch.meshes import dimensions
 from ...libraries.torch.ranks.data import Drawn, Loader, Picked, Sampler
@@ -48,6 +50,13 @@ class StaticBatch(AtStep[events.Called]):
                 if why or on_one_machine(self.program, self.step) or may_be_one_machine(self.step.guard):
                     return unknown(why or "whether there are several nodes is not known")
                 return yes(Place(stride.at(self.program), "these are dealt out by the rank on the node"))
+        for part in self._parts():
+            why = not_followed(self.program) or may_split(self.program, self.step)
+            if why or on_one_machine(self.program, self.step) or may_be_one_machine(self.step.guard):
+                return unknown(why or "whether there are several nodes is not known")
+            own = part.atom.state(Own)
+            taken = own.when if own is not None and own.when is not None else self.step.when
+            return yes(Place(taken, "this part of the data is that of the rank on the node"))
         return self.program.excluded("no sampler that was seen is given the rank on the node")
 
     def _loaders(self) -> Iterator[Loader]:
@@ -55,6 +64,32 @@ class StaticBatch(AtStep[events.Called]):
         for value in made_of(self.program.machine, self.step.what.args):
             if isinstance(value, Obj) and (loader := value.atom.state(Loader)) is not None:
                 yield loader
+
+    def _parts(self) -> Iterator[Obj]:
+        """What it is given is made of these, that each rank took by its number on the node among those of the job."""
+        machine = self.program.machine
+        everyone = machine.libraries.settings.get(WORLD_SIZE)
+        inputs = [leaf for value in self.step.what.args for leaf in machine.inside(value) if isinstance(leaf, Obj)]
+        own = [each for leaf in inputs if (each := own_in(machine, leaf)) is not None]
+        on_the_way = sorted((way for each in own for way in each.via), key=lambda way: way.atom.id)
+        for obj in dict.fromkeys((*self._ingredients(), *on_the_way)):
+            of, *taken = obj.atom.operands if obj.atom.origin == PART else (NONE,)
+            ranks = {each for each in taken if isinstance(each, Rank)}
+            by_node = ranks == {Rank("local")} and everyone in taken
+            if by_node and own_of(machine, of) is None and not made_by_rank(self.program, of):
+                yield obj
+
+    def _ingredients(self) -> Iterator[Obj]:
+        """What it is given, and all that this was computed of; how long one is, is none of its samples."""
+        machine = self.program.machine
+        stack = [leaf for value in self.step.what.args for leaf in machine.inside(value) if isinstance(leaf, Obj)]
+        seen = set(stack)
+        while stack:
+            obj = stack.pop()
+            yield obj
+            more = dict.fromkeys(each for how, each in ingredients(machine, obj) if how != "len" and each not in seen)
+            seen.update(more)
+            stack += more
 
     def same_in_each_replica(self) -> Answer[Place]:
         """Is its part of the data chosen by the rank on one dimension of a mesh that replicates along the other?"""
@@ -79,16 +114,9 @@ class StaticBatch(AtStep[events.Called]):
             yield from self._samplers_of(obj)
 
     def _samplers_behind(self) -> Iterator[tuple[Loader, Sampler]]:
-        """Likewise, of the loaders that what it is given was computed of; how long one is, is none of its samples."""
-        machine = self.program.machine
-        stack = [leaf for value in self.step.what.args for leaf in machine.inside(value) if isinstance(leaf, Obj)]
-        seen = set(stack)
-        while stack:
-            obj = stack.pop()
+        """Likewise, of the loaders that what it is given was computed of."""
+        for obj in self._ingredients():
             yield from self._samplers_of(obj)
-            more = dict.fromkeys(each for how, each in ingredients(machine, obj) if how != "len" and each not in seen)
-            seen.update(more)
-            stack += more
 
     def _samplers_of(self, obj: Obj) -> Iterator[tuple[Loader, Sampler]]:
         loader = obj.atom.state(Loader)

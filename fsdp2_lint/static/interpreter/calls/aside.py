@@ -55,13 +55,13 @@ class Aside(Bounds[L]):
         if self.project.relevance.makes_settings(func.module, func.node):
             return False
         kept = self.kept_under(names_in(func.node), handed)
+        named = [*self.methods_named(func, handed, kept)]
+        kept += self.kept_under(frozenset[str]().union(*(names_in(node) for _, node in named)), handed)
         if any(map(self.of_some_ranks, kept)) or self.leaves_own(func, [*handed, *kept]):
             return False
         if any(each in self.unordered for each in kept if isinstance(each, ListV)):
             return False  # what a set holds says whether its order is that of other ranks
-        return not any(
-            self.project.relevance.level(*method) > least for method in self.methods_named(func, handed, kept)
-        )
+        return not any(self.project.relevance.level(*method) > least for method in named)
 
     def kept_under(self, names: frozenset[str], handed: list[Value]) -> list[Value]:
         """What the objects among these values keep in attributes of these names."""

@@ -10,7 +10,7 @@ from astroid import nodes
 from ...budget import BUDGET
 from ...domain.choices import choose, perhaps_other
 from ...domain.path_conditions import TRUE, PathCondition
-from ...domain.store import KNOWN_KEYS, Entries, Items
+from ...domain.store import ALL_KEYS, KNOWN_KEYS, Entries, Items
 from ...domain.values import (
     BELOW,
     EACH,
@@ -219,7 +219,7 @@ class Containers(Names[L]):
                 if default is not None and all(path is not TRUE for path, _ in possible):
                     for path, _ in list(possible):
                         possible += self.rest(path, default) if len(possible) == 1 else []
-                return choose(possible)
+                return self.perhaps_replaced(held, key, choose(possible))
             if not held.open_why and all(isinstance(name, KNOWN_KEYS) for name, _, _ in held.entries):
                 return default if default is not None else unknown("what stands under a missing key", kind="opaque")
             mapping = held.copied()
@@ -238,6 +238,18 @@ class Containers(Names[L]):
         ):  # which of those that the one value stands for is not known
             return choose([(path, owning.one_for_several(self, self.some_of(value), key)) for path, value in values])
         return self.entry_of_some_key(held, key, default)
+
+    def perhaps_replaced(self, held: Entries, key: Value, value: Value) -> Value:
+        """What was put in later, under a key that is not known, may stand in its place."""
+        last = max(at for at, (name, _, _) in enumerate(held.entries) if name == key)
+        later = [
+            each for each in held.entries[last + 1 :] if not isinstance(each[0], KNOWN_KEYS) and each[0] != ALL_KEYS
+        ]
+        if not later or len(later) > BUDGET.few_options:
+            return unknown("an item of a dict", kind="opaque") if later else value
+        _, number = self.picks_by_index.setdefault((id(held), key, 0), (held, self.fresh()))
+        arms = [(TRUE.add(("is", ("alt", number), arm)) or TRUE, each) for arm, (_, _, each) in enumerate(later)]
+        return choose([*arms, (TRUE.add(("is", ("alt", number), len(arms))) or TRUE, value)])
 
     def says_any_key(self, key: Value, held: Entries) -> bool:
         """Is it an object of a package that is not seen, such as a setting, where all keys are texts and numbers?"""

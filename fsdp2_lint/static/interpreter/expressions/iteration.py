@@ -27,7 +27,7 @@ from ...domain.values import (
 from ..call import Call
 from ..frames import FALL, RAISE, Diverges, Frame
 from ..machine import L
-from . import enums
+from . import enums, owning
 from .conditions import Conditions
 
 
@@ -108,7 +108,7 @@ class Iteration(Conditions[L]):
         value = self.eval(node.value) if node.value is not None else NONE
         frame = self.frame
         if frame.on_yield is None:
-            frame.yields.append((self.guard, value))
+            frame.yields.append((self.guard, owning.dealt(self, value, node)))
             return unknown("what was sent to a generator")
         self.run_suspended(frame, value)
         return NONE

@@ -37,6 +37,7 @@ KIND = frozenset(
 _SIZES = frozenset("shape size numel stride nelement len()".split())  # padding may make them the same
 ABOUT = KIND | _SIZES
 
+WHICH = "which of several entries it is is not known"
 RANGE = "range"  # where the numbers of a ``range`` begin
 _ANSWERS = frozenset({"truth", "compared", "is", "spelled"})
 _MADE_OF_PARTS = (TupleV, ListV, DictV, GuardedUnion, Text)
@@ -134,7 +135,13 @@ class _Search:
         yield self._placed(value, parts)
         if isinstance(value, Text) and value.per_rank:
             yield OF_RANK
-        yield from (self.of(part) for _, part in parts)
+        found = [(path, self.of(part)) for path, part in parts]
+        if not isinstance(value, GuardedUnion) or all(own is not None for _, own in found):
+            yield from (own for _, own in found)
+            return
+        for path, own in found:  # what stands under a key, or what was put in later under one that is not known
+            open_ = own is not None and any(map(_names_an_entry, path.literals))
+            yield replace(own, doubt=own.doubt or WHICH) if own is not None and open_ else own
 
     def _parts(self, value: Value) -> list[tuple[PathCondition, Value]]:
         machine = self._machine
@@ -203,6 +210,10 @@ class _Search:
             if is_call(item) and len(item) > 2 and (given := self.first(_in(item[2]))) is not None:
                 return _answered(given, obj, str(item[1]))
         return OF_RANK if obj.atom.per_rank else None
+
+
+def _names_an_entry(literal: tuple[Formula, bool]) -> bool:
+    return any(atom[0] == "is" and isinstance(atom[1], tuple) and atom[1][:1] == ("alt",) for atom in atoms(literal[0]))
 
 
 def _surest(found: Iterable[Own | None]) -> Own | None:

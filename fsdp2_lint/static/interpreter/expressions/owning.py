@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Any
+
+from astroid import nodes
 
 from ....vocab.finding import Moment
-from ...domain.values import AbstractObject, Cond, ListV, Obj, Rank, Text, Value, unknown
+from ...domain.formulas import Formula, atoms
+from ...domain.values import AbstractObject, Cond, Const, ListV, Obj, Rank, Text, TupleV, Value, is_each, unknown
 from ...frontend.packages import builds_models
 from ..machine import AnyMachine
-from .own_values import Own, first, own_of, unseen
+from .own_values import RANGE, Own, first, own_of, unseen
+
+PART = "a part for each rank"  # of some data: the first operand; the others say which
 
 
 def began(machine: AnyMachine, atom: AbstractObject, own: Own) -> None:
@@ -92,12 +98,56 @@ def of_rank(value: Value) -> bool:
     return isinstance(value, Rank) or isinstance(value, Obj) and value.atom.per_rank
 
 
+def dealt(machine: AnyMachine, value: Value, node: nodes.NodeNG) -> Value:
+    """What a generator yields is the rank's own if its number says which elements of a loop come to that.
+
+    ``if number % world == rank: yield line``, or what goes on with the next one otherwise.
+    """
+    by_rank = [part for formula, _ in machine.guard.literals for part in _deals(formula)] if machine.owned else []
+    if not by_rank:
+        return value
+    if isinstance(value, TupleV):
+        return TupleV(tuple(dealt(machine, part, node) for part in value.items))
+    return part_of_rank(machine, value, by_rank, machine.moment(node)) if is_data(value) else value
+
+
+def _deals(formula: Formula) -> list[Value]:
+    """The rank that an element of a loop, or its number, is compared with, and all that is asked beside it."""
+    parts = [part for atom in atoms(formula) for part in _inside(atom)]
+    counted = (part for part in parts if isinstance(part, Obj))
+    by_elements = any(part.atom.origin == RANGE or any(map(is_each, part.path)) for part in counted)
+    return parts if by_elements and any(isinstance(part, Rank) for part in parts) else []
+
+
+def _inside(part: Any) -> Iterator[Value]:
+    if isinstance(part, tuple):
+        for each in part:
+            yield from _inside(each)
+    elif isinstance(part, Obj) and part.parent is None and part.atom.operands:
+        for each in part.atom.operands:
+            yield from _inside(each)
+    elif isinstance(part, (Obj, Rank)):
+        yield part
+
+
 def picked(machine: AnyMachine, of: Obj, indices: Iterable[Value], part: Value, when: Moment) -> Value:
     """``part`` of some data, taken out by ``indices``: this rank's own where one of them is made of its number."""
-    data = of.atom.kind == "unknown" and not of.atom.module and not builds_models(of.atom.origin)
+    data = of.atom.kind == "unknown" and is_data(of)
     if not (data and isinstance(part, Obj) and any(map(of_rank, indices))):
         return part
-    made = AbstractObject("unknown", origin="a part for each rank", site=when.at)
+    return part_of_rank(machine, of, indices, when)
+
+
+def part_of_rank(machine: AnyMachine, of: Value, indices: Iterable[Value], when: Moment) -> Obj:
+    made = AbstractObject("unknown", origin=PART, site=when.at)
     made.operands = (of, *indices)
     began(machine, made, Own("the part of the data that this rank takes", when=when, picked=True))
     return made.root
+
+
+def is_data(value: Value | None) -> bool:
+    """A file, which is its name here, or what was read of one, such as a line of JSON."""
+    if not isinstance(value, Obj):
+        return isinstance(value, (Const, Text))
+    kind = value.atom.kind in ("unknown", "configuration")
+    return kind and not value.atom.module and not builds_models(value.atom.origin)

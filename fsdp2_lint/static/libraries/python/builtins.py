@@ -110,6 +110,7 @@ def make_range(machine: Machine, call: Call) -> Value:
     if len(call.args) in (1, 2):
         index.atom.know(Last(call.args[-1], -1))
     owning.passed_on(machine, index, call.args)
+    index.atom.per_rank = any(map(owning.of_rank, call.args))
     return machine.new_list([index.child(EACH if whole else SOME)], exact=False)
 
 

@@ -186,6 +186,8 @@ def progress(machine: Machine, call: Call) -> Value:
     """A progress bar yields what is in it; ``islice`` yields some of that."""
     inner = call.arg(0, "iterable") or call.arg(0, "sequence")
     made = machine.libraries.call_other(call.name, call)
+    if inner is not None and any(map(owning.of_rank, call.args[1:])) and owning.is_data(inner):  # from the rank on
+        return owning.part_of_rank(machine, inner, call.args[1:], machine.moment(call.node))
     if inner not in (None, NONE) and isinstance(made, Obj):
         made.atom.know(Progress(inner))
     return made
