@@ -1,4 +1,4 @@
-"""Streams without a loader of torch, that give each rank its part themselves: FSDP617 of what comes out, and FSDP808."""
+"""Streams without a loader of torch that give each rank its part: FSDP617 of what comes out, and FSDP808."""
 
 from __future__ import annotations
 
