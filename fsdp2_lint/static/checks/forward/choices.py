@@ -106,7 +106,9 @@ def choices(program: Program, step: Step[events.Called], outer: Step[events.Call
                 if _is_draw(program, atom, obj) or _is_content(obj):
                     asked = Moment(obj.atom.site) if generator_of(obj) and obj.atom.site else step.when
                     yield StaticChoice(program, step, step.subject, (formula, truth), step, asked, obj)
-    yield from _further_rounds(program, step, outer) if outer is not None else ()
+    if outer is not None:
+        yield from _further_rounds(program, step, outer)
+        yield from _own_rounds(program, step, outer)
 
 
 def _further_rounds(program: Program, step: Step[events.Called], outer: Step[events.Called]) -> Iterator[StaticChoice]:
@@ -122,6 +124,18 @@ def _further_rounds(program: Program, step: Step[events.Called], outer: Step[eve
         if within and left.index > outer.index and not own.draw:
             asked = left.kept_asked.get(atom, left.when)
             yield StaticChoice(program, step, step.subject, (formula, not truth), left, asked, own)
+
+
+def _own_rounds(program: Program, step: Step[events.Called], outer: Step[events.Called]) -> Iterator[StaticChoice]:
+    """A loop of the forward that a rank goes round as often as a number of its own says."""
+    assert step.subject is not None
+    around = program.loops(outer)
+    for loop in program.loops(step):
+        own = program.machine.own_rounds.get(loop.node)
+        if own is None or loop in around or own.draw and drawn_alike(program, own.draw, step):
+            continue
+        rounds = ("truth", ("rounds", loop.site, loop.calls))
+        yield StaticChoice(program, step, step.subject, (rounds, True), step, Moment(loop.site, loop.calls), own)
 
 
 def _is_rank(formula: Formula) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from astroid.nodes import NodeNG
 
 from ....vocab.answers import Answer, unknown, yes
-from ....vocab.finding import Place, Site
+from ....vocab.finding import Moment, Place, Site
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.formulas import Formula, atoms
@@ -42,6 +42,11 @@ def own_choice(program: Program, step: AnyStep, *, alive: bool = False) -> Answe
             doubt = why
         else:
             return yes(Place(at.kept_asked.get(atom, at.when), own.words))
+    for loop in program.loops(step):
+        drawn = program.machine.own_rounds.get(loop.node)
+        if drawn is not None and drawn.draw and not drawn_alike(program, drawn.draw, step):
+            if not (doubt := doubt or agreed(program, drawn, step) or program.called_back(step)):
+                return yes(Place(Moment(loop.site, loop.calls), f"{drawn.words}, by which this loop goes round"))
     doubt = doubt or _by_rounds(program, step)
     doubt = doubt or _by_unseen_data(program, step) or _left_by_unseen_data(program, step, alive)
     return unknown(doubt) if doubt else program.excluded("no condition on what a rank alone has leads here")
