@@ -123,11 +123,15 @@ N = "int(os.environ['ACCUM'])"
         ("i in range(1, n + 1)", "i == n", "upheld"),
         ("i in range(1, n + 1)", "i == n - 1", "violated"),
         ("i in range(1, n + 1)", "i == n - 1 or i == n", "upheld"),
+        ("i in range(1, several + 1)", "i == several", "upheld"),
+        ("i in range(1, several + 1)", "i == several - 1", "violated"),
+        ("i in range(several)", "i == (7 if os.environ.get('LONG') else n)", "unknown"),
     ],
 )
 def test_rounds_up_to_a_number_that_is_not_known(loop: str, when: str, verdict: str) -> None:
     text = MAIN.format(when=when).replace("i, x in enumerate(micro)", loop).replace("model(x)", "model(micro[0])")
-    text = text.replace("micro =", f"n, more = {N}, int(os.environ['MORE'])\nmicro =")
+    several = "several = 8 if os.environ.get('LONG') else n"
+    text = text.replace("micro =", f"n, more = {N}, int(os.environ['MORE'])\n{several}\nmicro =")
     assert analyse(script(text)).verdicts("FSDP604") == {verdict}
 
 

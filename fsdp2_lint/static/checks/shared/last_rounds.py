@@ -7,10 +7,12 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
+from ...domain.choices import options
 from ...domain.formulas import Formula
-from ...domain.values import SOME, Const, Obj, Value, is_each
+from ...domain.path_conditions import TRUE, PathCondition
+from ...domain.values import SOME, Const, GuardedUnion, Obj, Value, is_each
 from ...interpreter.expressions.numbers import Last, is_multiple
 
 Number = tuple[Obj | None, int]  # an unknown, or none, and what is added to it
@@ -22,24 +24,64 @@ _COMPARE: dict[str, Callable[[int, int], bool]] = {
 }
 
 
-def at_last(formula: Formula) -> bool | None:
-    """Does it hold in the last round? None: that is not known."""
-    if isinstance(formula, bool):
-        return formula
-    kind = formula[0]
-    if kind == "not":
-        found = at_last(formula[1])
-        return None if found is None else not found
-    if kind in ("and", "or"):
-        return _together(map(at_last, formula[1]), of=kind == "or")
-    if kind == "is":
-        return _equal(formula[1], Const(formula[2]))
-    if kind == "compared":
-        return _compare(formula[2], formula[1], Const(formula[3]))
-    asked = formula[1] if kind == "truth" else None
-    if isinstance(asked, tuple) and asked[0] == "equal":
-        return _equal(asked[1], asked[2])
-    return _compare(*asked[1:]) if isinstance(asked, tuple) and asked[0] == "compare" else None
+def at_last(formula: Formula, here: PathCondition = TRUE) -> bool | None:
+    """Does it hold in the last round, in runs that come ``here``? None: that is not known.
+
+    Where a setting says how many rounds there are, for each of its values that the source writes.
+    """
+    whole = {last.of for each in _objects(formula) if (last := each.atom.state(Last)) is not None}
+    paths = [path for of in whole for path, _ in options(of) if path.compatible(here)] if len(whole) == 1 else [TRUE]
+    found = {_LastRound(path).holds(formula) for path in paths}
+    return found.pop() if len(found) == 1 else None
+
+
+def _objects(formula: object) -> Iterator[Obj]:
+    if isinstance(formula, Obj):
+        yield formula
+    elif isinstance(formula, tuple):
+        for part in formula:
+            yield from _objects(part)
+
+
+class _LastRound:
+    """On a path: which of the numbers of rounds holds, and what else is asked, that may say."""
+
+    def __init__(self, path: PathCondition) -> None:
+        self._path = path
+
+    def holds(self, formula: Formula) -> bool | None:
+        if isinstance(formula, bool):
+            return formula
+        if self._path.add(formula) is None or self._path.add(formula, False) is None:
+            return self._path.add(formula) is not None
+        kind = formula[0]
+        if kind == "not":
+            found = self.holds(formula[1])
+            return None if found is None else not found
+        if kind in ("and", "or"):
+            return _together(map(self.holds, formula[1]), of=kind == "or")
+        if kind == "is":
+            return self._equal(formula[1], Const(formula[2]))
+        if kind == "compared":
+            return self._compare(formula[2], formula[1], Const(formula[3]))
+        asked = formula[1] if kind == "truth" else None
+        if isinstance(asked, tuple) and asked[0] == "equal":
+            return self._equal(asked[1], asked[2])
+        return self._compare(*asked[1:]) if isinstance(asked, tuple) and asked[0] == "compare" else None
+
+    def _equal(self, left: Value, right: Value) -> bool | None:
+        for asked, other in ((left, right), (right, left)):
+            if isinstance(asked, Obj) and asked.parent is None and asked.atom.operator == "%" and other == Const(0):
+                mine, its = (number(each, self._path) for each in asked.atom.operands)
+                return True if mine is not None and mine == its else None
+        mine, its = number(left, self._path), number(right, self._path)
+        return mine[1] == its[1] if mine is not None and its is not None and mine[0] is its[0] else None
+
+    def _compare(self, how: str, left: Value, right: Value) -> bool | None:
+        mine, its = number(left, self._path), number(right, self._path)
+        if how not in _COMPARE or mine is None or its is None or mine[0] is not its[0]:
+            return None
+        return _COMPARE[how](mine[1], its[1])
 
 
 def never(formula: Formula, truth: bool) -> bool:
@@ -54,8 +96,11 @@ def never(formula: Formula, truth: bool) -> bool:
     return False
 
 
-def number(value: Value) -> Number | None:
-    """Of a counter, what it is in the last round."""
+def number(value: Value, path: PathCondition = TRUE) -> Number | None:
+    """Of a counter, what it is in the last round of a run on ``path``."""
+    if isinstance(value, GuardedUnion):
+        here = [leaf for way, leaf in options(value) if way.compatible(path)]
+        return number(here[0], path) if len(here) == 1 else None
     if isinstance(value, Const):
         return (None, value.value) if type(value.value) is int else None
     if not isinstance(value, Obj):
@@ -64,7 +109,7 @@ def number(value: Value) -> Number | None:
     last = at.atom.state(Last)
     if last is None or not _counts(at):
         return at, added
-    whole = number(last.of)
+    whole = number(last.of, path)
     return (whole[0], whole[1] + last.more + added) if whole is not None else None
 
 
@@ -84,22 +129,6 @@ def _counts(value: Value) -> bool:
         return False
     at, _ = _without_constants(value)
     return at.atom.state(Last) is not None and at.parent is at.atom.root and (is_each(at.item) or at.item == SOME)
-
-
-def _equal(left: Value, right: Value) -> bool | None:
-    for asked, other in ((left, right), (right, left)):
-        if isinstance(asked, Obj) and asked.parent is None and asked.atom.operator == "%" and other == Const(0):
-            mine, its = map(number, asked.atom.operands)
-            return True if mine is not None and mine == its else None
-    mine, its = number(left), number(right)
-    return mine[1] == its[1] if mine is not None and its is not None and mine[0] is its[0] else None
-
-
-def _compare(how: str, left: Value, right: Value) -> bool | None:
-    mine, its = number(left), number(right)
-    if how not in _COMPARE or mine is None or its is None or mine[0] is not its[0]:
-        return None
-    return _COMPARE[how](mine[1], its[1])
 
 
 def _together(parts: Iterable[bool | None], *, of: bool) -> bool | None:

@@ -89,7 +89,7 @@ class LeftOff(OfStep[events.InLoops]):
                 continue
             if not varies(each):
                 return f"whether {switch.when.at} leaves it off is for a setting to say"
-            if not at_last(each):
+            if not at_last(each, switch.guard.undriven):
                 return f"whether the last round is one in which {switch.when.at} switches on is not known"
         return may_not_come(switch, self.step)
 
@@ -145,7 +145,7 @@ def _off_at_last(switch: Switch, backward: Reduction) -> bool:
     on = switch.what.on
     if isinstance(on, bool) or shared_loop(switch, backward) is None:
         return False
-    found = at_last(on)
+    found = at_last(on, switch.guard.undriven)
     first = on[0] == "is" and isinstance(on[1], Obj) and is_each(on[1].item) and on[2] == 0
     return found is False or found is None and first
 
