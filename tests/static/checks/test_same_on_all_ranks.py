@@ -198,3 +198,27 @@ def test_a_factor_of_the_learning_rate_is_the_same_by_what_it_closes_over(name: 
     last, upheld = LENGTHS[name]
     verdicts = analyse(script(SCHEDULED.replace("LAST", last), SETTINGS)).verdicts("FSDP617")
     assert (verdicts == {"upheld"}) is upheld
+
+
+RECEIVED = """
+dist.init_process_group("nccl")
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+{SHARDED}
+box = [time.time() if dist.get_rank() == 0 else None]
+{TOLD}
+state = get_model_state_dict(model, options=WHOLE)
+torch.save(state, f"at_{{box[0]}}.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("told", "verdict"),
+    [
+        ("dist.broadcast_object_list(box, src=0)", "violated"),
+        ("dist.broadcast_object_list(box, src=0, group=dist.new_group([0, 1]))", "unknown"),
+        ("dist.scatter_object_list(box, [1, 2, 3], src=0)", "unknown"),
+    ],
+)
+def test_what_one_rank_has_told_all_others(told: str, verdict: str) -> None:
+    text = script(RECEIVED.format(SHARDED=SHARDED, TOLD=told), SETTINGS)
+    assert analyse(text).verdicts("FSDP714") == {verdict}

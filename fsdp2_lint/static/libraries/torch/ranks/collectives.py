@@ -46,11 +46,12 @@ def collective(machine: Machine, call: Call) -> Value:
         exchanged(machine, call)
     if name in ("broadcast_object_list", "scatter_object_list") and call.args:
         received: dict[int, Value] = {}  # filled in place: what a rank put there itself is gone
+        whole = name == "broadcast_object_list" and part_of_job(group) is None
         for _, leaf in machine.alternatives(call.args[0]):
             if isinstance(leaf, ListV):
                 held = machine.items(leaf)
                 items = tuple(
-                    (path, received.setdefault(position, _received(machine, name, sent)))
+                    (path, received.setdefault(position, _received(machine, name, sent, whole)))
                     for position, (path, sent) in enumerate(held.items)
                 )
                 machine.store.put(leaf.id, Items(items, held.exact, held.open_why))
@@ -61,9 +62,13 @@ def collective(machine: Machine, call: Call) -> Value:
     return made
 
 
-def _received(machine: Machine, name: str, sent: Value) -> Obj:
-    """Data that was pickled has no part in any model. What is asked of it is open, unless it is always one constant."""
+def _received(machine: Machine, name: str, sent: Value, whole: bool) -> Obj:
+    """Data that was pickled has no part in any model. What is asked of it is open, unless it is always one constant.
+
+    ``whole``: all ranks of the job have the same from here on.
+    """
     found = unknown(f"what {name}() received")
+    found.atom.shared = whole
     possible = {
         leaf
         for path, leaf in machine.alternatives(sent)
