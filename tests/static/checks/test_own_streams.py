@@ -125,3 +125,35 @@ def test_numbers_that_are_replaced_under_names(names: str, verdict: str) -> None
         MAIN.format(rank=GLOBAL, world=WORLD, told=told), REDUCED.format(names=names) + STREAM + DEALT["islice"]
     )
     assert analyse(text).verdicts("FSDP617") == {verdict}
+
+
+PACKS = """
+from dataclasses import dataclass
+
+
+@dataclass
+class Pack:
+    tokens: torch.Tensor
+    places: torch.Tensor
+
+    def to(self, device):
+        return Pack(self.tokens.to(device), self.places.to(device))
+"""
+WINDOWS = """
+source = iter(Stream("data", {rank}, dist.get_world_size()))
+for step in range(9):
+    window = [Pack(next(source), torch.arange(9)) for _ in range(4)]
+    for pack in window:
+        loss = model(pack.to("cuda").tokens).mean()
+        loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    plateau.step(loss.item())
+"""
+
+
+@pytest.mark.parametrize(("rank", "code"), [(GLOBAL, "FSDP617"), (LOCAL, "FSDP808")])
+def test_fields_of_one_of_several_batches(rank: str, code: str) -> None:
+    start = MAIN.partition("for x in Stream")[0]
+    text = script(start + WINDOWS.format(rank=rank), PACKS + STREAM + DEALT["every so many"])
+    assert analyse(text).verdicts(code) == {"violated"}

@@ -9,6 +9,7 @@ from astroid import nodes
 
 from ...domain.values import (
     NONE,
+    PICK,
     SOME,
     Bound,
     BoundExt,
@@ -230,6 +231,16 @@ class Classes(Bases[L]):
     def get_attr(self, value: Value, name: str, node: nodes.NodeNG) -> Value:
         return self.over(value, lambda leaf: self.get_attr_of(leaf, name, node))
 
+    def field_of_one(self, obj: Obj, name: str) -> Value | None:
+        """A field of one of several objects, such as batches, that one stands for: what is kept in it is data alone."""
+        several = obj.parent
+        if several is None or obj.item != (PICK, None) or several.parent is not None or several.atom.kind != "instance":
+            return None
+        value = self.store.get((several, name)) if not several.atom.module else None
+        if value is None or any(self.matters(leaf, 0) for leaf in self.inside(value)):
+            return None
+        return self.over(value, self.some_of)
+
     def get_attr_of(self, leaf: Value, name: str, node: nodes.NodeNG) -> Value:
         """An attribute of one value, by what it is."""
         if isinstance(leaf, GuardedUnion):
@@ -237,7 +248,7 @@ class Classes(Bases[L]):
         if isinstance(leaf, Obj):
             found = self.find_attr(leaf, name)
             if found is None:
-                found = self.looked_up_by_class(leaf, name, node)
+                found = self.looked_up_by_class(leaf, name, node) or self.field_of_one(leaf, name)
             return found if found is not None else self.libraries.object_attr(leaf, name, node)
         if isinstance(leaf, ModRef):
             return self.member(leaf.module, name)
