@@ -11,14 +11,16 @@ from ....vocab.finding import Moment, Place, Site
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.formulas import Formula, atoms
-from ...domain.values import Obj, TupleV, Value
-from ...interpreter.expressions.own_values import Own, asked_for, is_on_the_way
+from ...domain.values import Ext, Obj, TupleV, Value
+from ...interpreter.expressions.own_values import Own, asked_for, is_on_the_way, own_of
 from ...libraries.torch.ranks.rank import alone
 from ..shared.conditions import objects_in
 from ..shared.program import Program
 from .random_numbers import asks_draws_alone, drawn_alike, drawn_apart
 from .unseen_data import undecided
 
+# Ranks that ask for the least or the greatest want to know whether they differ; a sum is more often a mean.
+_VOTES = frozenset(f"torch.distributed.ReduceOp.{name}" for name in ("MIN", "MAX", "BAND", "BOR", "BXOR", "PRODUCT"))
 _TO_ONE_RANK = frozenset({"reduce()", "gather()", "gather_object()"})  # the others have what they had, or rubbish
 
 
@@ -142,8 +144,10 @@ def agreed(program: Program, own: Own, step: AnyStep) -> str:
     for collective in program.trace.of(events.Collective):
         if collective.what.name in _TO_ONE_RANK:
             continue
-        for value in collective.what.given or () if collective.index < step.index else ():
-            if any(is_on_the_way(own, obj) for obj in _told_by(program, value)):
+        given = collective.what.given or () if collective.index < step.index else ()
+        vote = any(isinstance(value, Ext) and value.qname in _VOTES for value in given)
+        for value in given:
+            if any(is_on_the_way(own, obj) or vote and _of_one(program, own, obj) for obj in _told_by(program, value)):
                 return f"{collective.when.at} may have made the ranks agree"
     if own.picked and _some_share(program, step):
         return "ranks of this mesh may take the same part"
@@ -151,6 +155,12 @@ def agreed(program: Program, own: Own, step: AnyStep) -> str:
         if is_on_the_way(own, obj):
             return f"{who} had it in its hands, and was not followed"
     return own.doubt or (drawn_apart(program, own.draw, step) if own.draw else "")
+
+
+def _of_one(program: Program, own: Own, told: Obj) -> bool:
+    """Is what the ranks compare made of the same data, such as whether a batch has any images?"""
+    other = own_of(program.machine, told)
+    return other is not None and not other.via.isdisjoint(own.via)
 
 
 def _told_by(program: Program, value: Value) -> Iterator[Obj]:
