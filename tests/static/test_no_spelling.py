@@ -207,7 +207,6 @@ ALLOWED = {
     "libraries/torch/forward/uses.py::weight_of": QNAMES,
     "libraries/torch/forward/uses.py::_mixed": QNAMES,
     "libraries/python/value_methods.py::make_dict": QNAMES,
-    "domain/values.py::is_aside": PATHS,
     "domain/values.py::is_each": PATHS,
     "checks/shared/fixes.py::_asks_nothing": TEXT,
     "checks/shared/fixes.py::_comments": TEXT,

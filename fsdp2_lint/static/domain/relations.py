@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from .values import BELOW, EACH, PICK, SLICE, SOME, AbstractObject, Obj, is_aside, is_each
+from .values import ASIDE, BELOW, EACH, PICK, SLICE, SOME, AbstractObject, Obj, is_each
 
 ONCE = "once"  # (ONCE, n): what one call returned that happened once
 Address = tuple[AbstractObject, tuple[Any, ...]]
@@ -67,8 +67,8 @@ def relation(mine: Address, other: Address) -> Relation:
     left, right = mine[1], other[1]
     sure = True
     for position, (one, two) in enumerate(zip(left, right)):
-        if one != two and (is_aside(one) or is_aside(two)):
-            rest = right[position:] if is_aside(one) else left[position:]
+        if one != two and (one in ASIDE or two in ASIDE):
+            rest = right[position:] if one in ASIDE else left[position:]
             return Relation.NONE if any(map(_is_index, rest)) else Relation.MAY
         step = _compare(one, two)
         if step is None:

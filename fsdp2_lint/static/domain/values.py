@@ -29,6 +29,7 @@ SOME = "[?]"  # one element, nobody knows which
 PICK = "pick"  # (PICK, k): the k-th (None: some) of the objects that one summary value stands for
 SLICE = "[:]"  # some elements, in a row
 BELOW = "**"  # each module below, itself included
+ASIDE = ("get_input_embeddings()", "get_output_embeddings()")  # modules of a library's model outside of its blocks
 BELOW_ANYHOW = "**^"  # likewise, and which of them comes first is not known
 
 
@@ -41,11 +42,6 @@ def is_one_of(value: Any, each: Any) -> bool:
     """Is it one of the elements that ``each`` stands for?"""
     picked = isinstance(value, Obj) and isinstance(value.item, tuple) and value.item[0] == PICK
     return picked and value.parent is each
-
-
-def is_aside(item: object) -> bool:
-    """``get_input_embeddings()``: a module that a library's model has outside of its stacks of blocks."""
-    return isinstance(item, str) and item.endswith("()")
 
 
 def is_call(item: object) -> TypeGuard[tuple[Any, ...]]:

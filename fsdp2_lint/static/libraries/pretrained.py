@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from ..domain import events
-from ..domain.values import NONE, Ext, Obj, StateDict, Value
+from ..domain.values import ASIDE, NONE, Ext, Obj, StateDict, Value
 from ..interpreter.call import Call
 from . import adapters
 from .interface import Machine
 from .tables import method
 from .torch.sharding.module_tree import was_loaded_by_library
-
-_EMBEDDINGS = ("get_input_embeddings", "get_output_embeddings")
 
 
 @method("save_pretrained")
@@ -37,7 +35,7 @@ def embeddings(model: Obj, name: str) -> Obj | None:
 
     Read off ``PreTrainedModel`` of transformers 5. None: something else is asked for, or of something else.
     """
-    if name in _EMBEDDINGS and was_loaded_by_library(model) and model.atom.origin.startswith("transformers."):
+    if f"{name}()" in ASIDE and was_loaded_by_library(model) and model.atom.origin.startswith("transformers."):
         return model.child(f"{name}()")
     return None
 

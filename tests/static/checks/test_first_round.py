@@ -125,6 +125,9 @@ N = "int(os.environ['ACCUM'])"
         ("i in range(1, n + 1)", "i == n - 1 or i == n", "upheld"),
         ("i in range(1, several + 1)", "i == several", "upheld"),
         ("i in range(1, several + 1)", "i == several - 1", "violated"),
+        ("i in range(n)", "step == 9", "unknown"),
+        ("i in range(n)", "step == 9 or i == n - 1", "upheld"),
+        ("i in range(n)", "step == 9 and i == n - 1", "unknown"),
         ("i in range(several)", "i == (7 if os.environ.get('LONG') else n)", "unknown"),
     ],
 )

@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+
+from astroid import nodes
 
 from ...domain.choices import options
 from ...domain.formulas import Formula
@@ -24,14 +26,16 @@ _COMPARE: dict[str, Callable[[int, int], bool]] = {
 }
 
 
-def at_last(formula: Formula, here: PathCondition = TRUE) -> bool | None:
+def at_last(formula: Formula, here: PathCondition, outside: Collection[nodes.NodeNG]) -> bool | None:
     """Does it hold in the last round, in runs that come ``here``? None: that is not known.
 
-    Where a setting says how many rounds there are, for each of its values that the source writes.
+    Where a setting says how many rounds there are, for each of its values that the source writes. The loops ``outside``
+    go on with other rounds.
     """
-    whole = {last.of for each in _objects(formula) if (last := each.atom.state(Last)) is not None}
+    counted = (each.atom.state(Last) for each in _objects(formula))
+    whole = {last.of for last in counted if last is not None and last.loop not in outside}
     paths = [path for of in whole for path, _ in options(of) if path.compatible(here)] if len(whole) == 1 else [TRUE]
-    found = {_LastRound(path).holds(formula) for path in paths}
+    found = {_LastRound(path, outside).holds(formula) for path in paths}
     return found.pop() if len(found) == 1 else None
 
 
@@ -46,8 +50,8 @@ def _objects(formula: object) -> Iterator[Obj]:
 class _LastRound:
     """On a path: which of the numbers of rounds holds, and what else is asked, that may say."""
 
-    def __init__(self, path: PathCondition) -> None:
-        self._path = path
+    def __init__(self, path: PathCondition, outside: Collection[nodes.NodeNG]) -> None:
+        self._path, self._outside = path, outside
 
     def holds(self, formula: Formula) -> bool | None:
         if isinstance(formula, bool):
@@ -72,16 +76,19 @@ class _LastRound:
     def _equal(self, left: Value, right: Value) -> bool | None:
         for asked, other in ((left, right), (right, left)):
             if isinstance(asked, Obj) and asked.parent is None and asked.atom.operator == "%" and other == Const(0):
-                mine, its = (number(each, self._path) for each in asked.atom.operands)
+                mine, its = map(self._number, asked.atom.operands)
                 return True if mine is not None and mine == its else None
-        mine, its = number(left, self._path), number(right, self._path)
+        mine, its = self._number(left), self._number(right)
         return mine[1] == its[1] if mine is not None and its is not None and mine[0] is its[0] else None
 
     def _compare(self, how: str, left: Value, right: Value) -> bool | None:
-        mine, its = number(left, self._path), number(right, self._path)
+        mine, its = self._number(left), self._number(right)
         if how not in _COMPARE or mine is None or its is None or mine[0] is not its[0]:
             return None
         return _COMPARE[how](mine[1], its[1])
+
+    def _number(self, value: Value) -> Number | None:
+        return number(value, self._path, self._outside)
 
 
 def never(formula: Formula, truth: bool) -> bool:
@@ -96,20 +103,20 @@ def never(formula: Formula, truth: bool) -> bool:
     return False
 
 
-def number(value: Value, path: PathCondition = TRUE) -> Number | None:
-    """Of a counter, what it is in the last round of a run on ``path``."""
+def number(value: Value, path: PathCondition = TRUE, outside: Collection[nodes.NodeNG] = ()) -> Number | None:
+    """Of a counter, what it is in the last round of a run on ``path``; not of loops ``outside``."""
     if isinstance(value, GuardedUnion):
         here = [leaf for way, leaf in options(value) if way.compatible(path)]
-        return number(here[0], path) if len(here) == 1 else None
+        return number(here[0], path, outside) if len(here) == 1 else None
     if isinstance(value, Const):
         return (None, value.value) if type(value.value) is int else None
     if not isinstance(value, Obj):
         return None
     at, added = _without_constants(value)
     last = at.atom.state(Last)
-    if last is None or not _counts(at):
+    if last is None or last.loop in outside or not _counts(at):
         return at, added
-    whole = number(last.of, path)
+    whole = number(last.of, path, outside)
     return (whole[0], whole[1] + last.more + added) if whole is not None else None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ...budget import BUDGET
 from ...domain import events
 from ...domain.says import Says
-from ...domain.values import SOME, ClassV, Ext, Obj, Value, is_aside, is_each
+from ...domain.values import ASIDE, SOME, ClassV, Ext, Obj, Value, is_each
 from ...frontend.packages import builds_models
 from ...interpreter.expressions.numbers import said_by
 from ...interpreter.syntax import class_body
@@ -168,7 +168,7 @@ def parts_unseen(machine: Machine, model: Obj, label: str) -> str:
 
 def owns_parameters(obj: Obj) -> bool:
     """A layer of ``torch.nn`` with weights, a trainable ``nn.Parameter``, or the embeddings of a library's model."""
-    if is_aside(obj.item):
+    if obj.parent is not None and obj.item in ASIDE:
         return True
     if obj.parent is not None or not isinstance(obj.atom.cls, Ext):
         return False

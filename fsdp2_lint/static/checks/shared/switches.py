@@ -56,7 +56,7 @@ class LeftOff(OfStep[events.InLoops]):
         before = [each for each in switches if each[0].driven_before(backward)]
         if all(each.what.off for each, _ in switches):  # then what an earlier round switched off stays so
             before = before or [each for each in switches if shared_loop(each[0], backward) is not None]
-        if not before or not (before[-1][0].what.off or _off_at_last(before[-1][0], backward)):
+        if not before or not (before[-1][0].what.off or _off_at_last(before[-1][0], backward, self.step)):
             why = self._may_be_off(before[-1][0], backward) if before else ""
             return [], unknown(why) if why else nothing
         off, relation = before[-1]
@@ -89,7 +89,7 @@ class LeftOff(OfStep[events.InLoops]):
                 continue
             if not varies(each):
                 return f"whether {switch.when.at} leaves it off is for a setting to say"
-            if not at_last(each, switch.guard.undriven):
+            if not at_last(each, switch.guard.undriven, self.step.loops):
                 return f"whether the last round is one in which {switch.when.at} switches on is not known"
         return may_not_come(switch, self.step)
 
@@ -125,7 +125,7 @@ class LeftOff(OfStep[events.InLoops]):
 
     def _may_win(self, on: Switch, off: Switch, backward: Reduction) -> str:
         """Why another switch than ``off`` may be the last one before the backward, be it of an earlier round."""
-        if on.what.off or _off_at_last(on, backward):
+        if on.what.off or _off_at_last(on, backward, self.step):
             return ""
         what = "gradient synchronisation" if self.switch == SYNC else f"what {self.switch} says"
         why = f"{what} may be switched on at {on.when.at}"
@@ -140,12 +140,12 @@ class LeftOff(OfStep[events.InLoops]):
         return "" if again and (shared is None or shared in off.loops) else why
 
 
-def _off_at_last(switch: Switch, backward: Reduction) -> bool:
+def _off_at_last(switch: Switch, backward: Reduction, step: Step[events.InLoops]) -> bool:
     """Is it off in the last round of a loop? A loop of as many rounds as a setting says is taken for one of several."""
     on = switch.what.on
     if isinstance(on, bool) or shared_loop(switch, backward) is None:
         return False
-    found = at_last(on, switch.guard.undriven)
+    found = at_last(on, switch.guard.undriven, step.loops)
     first = on[0] == "is" and isinstance(on[1], Obj) and is_each(on[1].item) and on[2] == 0
     return found is False or found is None and first
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from astroid import nodes
+
 from ....vocab.declared import record
 from ...domain.says import Says
 from ...domain.values import SLICE, SOME, Const, Ext, GuardedUnion, ListV, Obj, TupleV, Value, is_call, unknown
@@ -20,10 +22,11 @@ class Numbers:
 
 @record
 class Last:
-    """Of the number of a round: in the last round it is ``of``, and so many ``more``."""
+    """Of the number of a round: in the last round of that loop it is ``of``, and so many ``more``."""
 
     of: Value
     more: int
+    loop: nodes.NodeNG
 
 
 def is_number(obj: Obj) -> bool:

@@ -107,11 +107,17 @@ def make_range(machine: Machine, call: Call) -> Value:
     bounds = [each.value for each in call.args if isinstance(each, Const)]
     if len(bounds) == len(call.args) and index.atom.rounds in range(1, BUDGET.counted_out + 1):
         index.atom.know(Numbers((*range(*bounds),)))
-    if len(call.args) in (1, 2):
-        index.atom.know(Last(call.args[-1], -1))
+    if len(call.args) in (1, 2) and (loop := _loop_over(call)) is not None:
+        index.atom.know(Last(call.args[-1], -1, loop))
     owning.passed_on(machine, index, call.args)
     index.atom.per_rank = any(map(owning.of_rank, call.args))
     return machine.new_list([index.child(EACH if whole else SOME)], exact=False)
+
+
+def _loop_over(call: Call) -> nodes.NodeNG | None:
+    """The loop that goes through what a call makes: ``for i in range(n)``."""
+    loop = call.node.parent
+    return loop if isinstance(loop, nodes.For) and loop.iter is call.node else None
 
 
 def _most_rounds(machine: Machine, args: list[Value]) -> int | None:
@@ -143,8 +149,8 @@ def make_enumerate(machine: Machine, call: Call) -> Value:
     index.atom.know(Enumerated())
     start = call.arg(1, "start") or Const(0)
     begins = start.value if isinstance(start, Const) and isinstance(start.value, int) else None
-    if begins is not None and call.args:
-        index.atom.know(Last(machine.over(call.args[0], lambda leaf: _length(machine, leaf)), begins - 1))
+    if begins is not None and call.args and (loop := _loop_over(call)) is not None:
+        index.atom.know(Last(machine.over(call.args[0], lambda leaf: _length(machine, leaf)), begins - 1, loop))
     first = begins if held.exact else None
     items = tuple(
         (path, TupleV((Const(first + position) if first is not None else index, item)))
