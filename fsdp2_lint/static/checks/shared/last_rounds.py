@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 
 from astroid import nodes
 
@@ -16,6 +16,7 @@ from ...domain.formulas import Formula
 from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.values import SOME, Const, GuardedUnion, Obj, Value, is_each
 from ...interpreter.expressions.numbers import Last, is_multiple
+from .conditions import objects_in
 
 Number = tuple[Obj | None, int]  # an unknown, or none, and what is added to it
 _COMPARE: dict[str, Callable[[int, int], bool]] = {
@@ -32,19 +33,11 @@ def at_last(formula: Formula, here: PathCondition, outside: Collection[nodes.Nod
     Where a setting says how many rounds there are, for each of its values that the source writes. The loops ``outside``
     go on with other rounds.
     """
-    counted = (each.atom.state(Last) for each in _objects(formula))
+    counted = (each.atom.state(Last) for each in objects_in(formula))
     whole = {last.of for last in counted if last is not None and last.loop not in outside}
     paths = [path for of in whole for path, _ in options(of) if path.compatible(here)] if len(whole) == 1 else [TRUE]
     found = {_LastRound(path, outside).holds(formula) for path in paths}
     return found.pop() if len(found) == 1 else None
-
-
-def _objects(formula: object) -> Iterator[Obj]:
-    if isinstance(formula, Obj):
-        yield formula
-    elif isinstance(formula, tuple):
-        for part in formula:
-            yield from _objects(part)
 
 
 class _LastRound:

@@ -150,7 +150,7 @@ class StaticWindow(OfStep[events.Zeroed]):
         """Is it asked of numbers that were computed, such as whether a loss is finite? No counter goes with those."""
         losses = [each.subject.atom for each in (self.early, self.late) if each.subject is not None]
         rest = [
-            each for each in _objects(formula) if not self.program.machine.is_setting(each)
+            each for each in objects_in(formula) if not self.program.machine.is_setting(each)
         ]  # a limit is no counter
         return bool(rest) and all(each.atom in losses or _is_computed(each) for each in rest)
 
@@ -203,14 +203,6 @@ def _is_computed(unknown: Obj) -> bool:
         return not origin.startswith(_MADE)
     called = [part[1] for part in unknown.path if is_call(part)]
     return bool(called) and called[0] in _OF_TENSORS
-
-
-def _objects(formula: object) -> Iterator[Obj]:
-    if isinstance(formula, Obj):
-        yield formula
-    elif isinstance(formula, tuple):
-        for part in formula:
-            yield from _objects(part)
 
 
 def shardings(program: Program, model: Obj) -> list[AnyStep]:
