@@ -112,7 +112,7 @@ _PARTS: Mapping[Any, Mapping[str, Check]] = {
     "place": {"id": number, **_TOLD, "aside": _yes},
     "stall": {**_STANDS, "after": _seconds, "how?": text},
     "moved_on": {"time": _seconds},
-    "gone": {**_TOLD, "time": _seconds},
+    "gone": {**_TOLD, "time": _seconds, "alive?": _seconds},
     "layers": {"layers": layers_from_json},
     "trains": {"thread": int},
     "unwatched": {"why": text},

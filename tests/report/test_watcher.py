@@ -21,7 +21,7 @@ from fsdp2_lint.report.codec import moment_as_json
 from fsdp2_lint.report.hangs.beats import SIZE, BeatFile, beat_of
 from fsdp2_lint.report.hangs.dumps import dump_of, own_frames, place_of, waits
 from fsdp2_lint.report.hangs.layers import Layers, layers_as_json, layers_from_json
-from fsdp2_lint.report.watcher.node import Local
+from fsdp2_lint.report.watcher.node import Local, Node
 from fsdp2_lint.report.watcher.processes import born, state
 from fsdp2_lint.report.watcher.start import start
 from fsdp2_lint.vocab.finding import Moment, Site
@@ -65,6 +65,11 @@ def records(folder: Path) -> list[dict[str, Any]]:
 
 def kinds(folder: Path) -> list[tuple[str, str]]:
     return [(each["record"], each.get("how", "")) for each in records(folder)]
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    until(lambda: state(process.pid, "") == "gone")  # nobody has asked for its end yet
 
 
 # Heartbeats.
@@ -123,8 +128,7 @@ def test_silence_has_a_reason(folder: Path, process: subprocess.Popen[bytes]) ->
     until(lambda: state(process.pid, "") == "running")
     rank.look(PATIENCE, 14.0)
     assert kinds(folder)[2:] == [("moved_on", "")] and records(folder)[-1]["time"] == 140.0
-    process.kill()
-    until(lambda: state(process.pid, "") == "gone")  # nobody has asked for its end yet
+    kill(process)
     rank.look(PATIENCE, 15.0)
     assert kinds(folder)[3:] == [("gone", "")] and rank.ended
     rank.look(PATIENCE, 25.0)
@@ -132,6 +136,28 @@ def test_silence_has_a_reason(folder: Path, process: subprocess.Popen[bytes]) ->
     assert kinds(folder)[4:] == [("stall", "gone")]
     assert {each["pid"] for each in records(folder)} == {process.pid}
     assert records(folder)[0]["at"]["location"]["row"] == 9 and records(folder)[0]["since"] == 100.0
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_who_went_first_is_seen_by_who_is_still_there(folder: Path, both: bool) -> None:
+    """Rank 0 is asked before rank 1, of which it is the news that it is gone."""
+    ranks = [subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) for _ in range(2)]
+    try:
+        for rank, each in enumerate(ranks):
+            BeatFile(folder / f"rank{rank}.beat").write(**stands(each.pid))
+        node = Node(folder, PATIENCE, LAYERS)
+        node.look(1.0)
+        for killed in ([0, 1] if both else [1], [0]):
+            for rank in killed:
+                kill(ranks[rank])
+            node.look(2.0)
+    finally:
+        for each in ranks:
+            each.kill()
+            each.communicate()
+    (rank0,) = records(folder)
+    (rank1,) = [json.loads(line) for line in (folder.parent / "rank1.seen").read_text().splitlines()]
+    assert rank1["alive"] < rank1["time"] and (rank0["alive"] < rank1["time"]) is both
 
 
 def test_who_ends_at_once_has_gone_on_in_the_end(folder: Path, process: subprocess.Popen[bytes]) -> None:
@@ -159,8 +185,7 @@ def test_who_was_not_watched_is_given_its_time(folder: Path, process: subprocess
     file.withdraw()
     rank.look(PATIENCE, 900.0)
     assert not rank.ended
-    process.kill()
-    until(lambda: state(process.pid, "") == "gone")
+    kill(process)
     rank.look(PATIENCE, 901.0)
     assert rank.ended and kinds(folder) == []
 

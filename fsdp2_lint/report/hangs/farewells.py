@@ -42,12 +42,14 @@ def seen(path: Path, own: Sequence[Record]) -> list[Record]:
 class Farewell:
     """A rank's process is gone. ``signal``: the first line that the interpreter wrote then, if it could.
 
-    ``at`` is where the rank stood, as far as anybody knows, and ``time`` is 0 where nobody saw when it went.
+    ``at`` is where the rank stood, as far as anybody knows, and ``time`` is 0 where nobody saw when it went. At
+    ``alive`` it was last seen to be there.
     """
 
     rank: int
     at: Site | None
     time: float = 0.0
+    alive: float = 0.0
     signal: str = ""
 
 
@@ -60,7 +62,8 @@ def farewell(rank: int, path: Path, own: Sequence[Record], watched: Iterable[Rec
     at = _place(dump, own) if dump is not None else None
     if at is None and gone is not None and (stood := site_from_json(gone["at"])).path != NOWHERE.path:
         at = stood
-    return Farewell(rank, at, gone["time"] if gone is not None else 0.0, dump.why if dump is not None else "")
+    when, alive = (gone["time"], gone.get("alive", 0.0)) if gone is not None else (0.0, 0.0)
+    return Farewell(rank, at, when, alive, dump.why if dump is not None else "")
 
 
 def _place(dump: Dump, own: Iterable[Record]) -> Site | None:
@@ -80,15 +83,30 @@ def in_notes(gone: Iterable[Farewell], failed: Iterable[float]) -> list[str]:
     """Who went first, and all whom a signal ended. Whom the launcher ended after another one failed is not said."""
     several = sorted(gone, key=lambda each: each.time)
     watched = [each for each in several if each.time]
-    first = watched[0] if watched and not any(ended < watched[0].time for ended in failed) else None
-    notes = [_note(each, alone=len(several) == 1) for each in several if each.signal or each is first]
+    if watched and any(ended < watched[0].time for ended in failed):
+        watched = []
+    first = [each for each in watched if each.alive < watched[0].time]  # itself, and who may have gone before it
+    notes = [_signalled(each) for each in several if each.signal]
+    if not any(each.signal for each in first):
+        notes += [_went(first, alone=len(several) == 1)] if first else []
     return list(dict.fromkeys(notes))
 
 
-def _note(gone: Farewell, *, alone: bool) -> str:
-    where = f" at {gone.at}" if gone.at is not None else ""
-    if gone.signal:
-        return f"{in_words((gone.rank,))} was ended by a signal{where}: {gone.signal}"
-    when = time.strftime("%H:%M:%S", time.localtime(gone.time))
-    stood = f", and last stood{where}" if where else ""
-    return f"{in_words((gone.rank,))} was gone {'' if alone else 'first, '}at {when}{stood}"
+def _signalled(gone: Farewell) -> str:
+    return f"{in_words((gone.rank,))} was ended by a signal{_at([gone])}: {gone.signal}"
+
+
+def _went(gone: Sequence[Farewell], *, alone: bool) -> str:
+    """One was gone first, or several when somebody looked again."""
+    ranks = in_words(tuple(each.rank for each in gone))
+    when = time.strftime("%H:%M:%S", time.localtime(gone[0].time))
+    stood = f", and last stood{where}" if (where := _at(gone)) else ""
+    if len(gone) == 1:
+        return f"{ranks} was gone {'' if alone else 'first, '}at {when}{stood}"
+    return f"{ranks} were gone at {when}{stood}: which of them went first was not seen"
+
+
+def _at(gone: Sequence[Farewell]) -> str:
+    """Where all of them stood."""
+    (at, *others) = {each.at for each in gone}
+    return f" at {at}" if at is not None and not others else ""

@@ -31,7 +31,7 @@ class Local:
         self.beat: dict[str, Any] = {}
         self.how = ""
         self._changed = now
-        self._gone, self._mourned = 0.0, False
+        self._alive, self._gone, self._mourned = 0.0, 0.0, False
         report = path.parent.parent / f"{path.stem}.jsonl"
         self._file = seen_of(report)
 
@@ -56,7 +56,18 @@ class Local:
             self._mourned = True
             self._stall("gone", self._gone, patience, self.beat)  # whoever waits now has done so since then
         if self.beat and not self.ended:
-            self._judge(state(self.beat["pid"], self.beat["born"]), patience, now)
+            self._judge(self._state(), patience, now)
+
+    def outlives(self) -> None:
+        """Another rank was just seen to be gone: is this one still there?"""
+        if self.beat and not self.ended:
+            self._state()
+
+    def _state(self) -> str:
+        found = state(self.beat["pid"], self.beat["born"])
+        if found != "gone":
+            self._alive = time.time()
+        return found
 
     def excuse(self, now: float) -> None:
         """Nobody looked for a while: what stands still since then is not known."""
@@ -76,7 +87,7 @@ class Local:
         if self.how == "gone":
             self._gone, self._changed = time.time(), now
             where = {name: self.beat[name] for name in ("at", "stack", "by")}
-            self.write("gone", time=self._gone, **where)
+            self.write("gone", time=self._gone, alive=self._alive, **where)
         else:
             self._stall(self.how, self.beat["time"], patience, {**self.beat, **self._dumped()})
 
@@ -116,13 +127,17 @@ class Node:
         for path in sorted(self.folder.glob("*.beat")):
             if path.stem not in self.ranks:
                 self.ranks[path.stem] = Local(path, self.layers, now)
+        went = False
         for rank in self.ranks.values():
             known, ended = bool(rank.beat), rank.ended
             rank.look(self.patience, now)
             if rank.beat and not known:
                 self.deaths.watch(rank.beat["pid"])
             if rank.ended and not ended:
+                went = True
                 self.deaths.forget(rank.beat["pid"])
+        for rank in self.ranks.values() if went else ():
+            rank.outlives()
 
     def excuse(self, now: float) -> None:
         for rank in self.ranks.values():
