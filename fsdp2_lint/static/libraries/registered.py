@@ -10,6 +10,7 @@ from .python import (
     commands,
     configured,
     copies,
+    counting,
     dynamic,
     kinds,
     operators,

@@ -15,7 +15,7 @@ from ...domain.formulas import Formula, atoms, negate
 from ...domain.path_conditions import TRUE
 from ...domain.relations import Relation
 from ...domain.values import Obj, is_each
-from ...libraries.python.builtins import Enumerated
+from ...libraries.python.counting import Enumerated
 from .conditions import objects_in
 from .last_rounds import at_last, never
 from .objects import RELATED
