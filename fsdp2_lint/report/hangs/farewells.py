@@ -87,8 +87,8 @@ def in_notes(gone: Iterable[Farewell], failed: Iterable[float]) -> list[str]:
         watched = []
     first = [each for each in watched if each.alive < watched[0].time]  # itself, and who may have gone before it
     notes = [_signalled(each) for each in several if each.signal]
-    if not any(each.signal for each in first):
-        notes += [_went(first, alone=len(several) == 1)] if first else []
+    if first and not any(each.signal for each in first):
+        notes.append(_went(first, alone=len(several) == 1))
     return list(dict.fromkeys(notes))
 
 

@@ -43,6 +43,10 @@ class Call:
     def all(self) -> list[Value]:
         return [*self.args, *self.kwargs.values()]
 
+    def result(self, of: Obj, name: str = "") -> Obj:
+        """What a method of an object returned that was not followed, or the object itself where it has no name."""
+        return of.child(("()", name, tuple(self.args) if len(self.args) < 3 else len(self.args)))
+
     @property
     def fixed(self) -> bool:
         """Is all that it is given the same in each run?"""

@@ -160,7 +160,7 @@ class Calls(Objects):
                 self.unfollowed[describe(obj), call.node] = None  # such as what vars() gave, by a computed name
             blank.written(self.machine, call.node, call.all)
             return self.made_by(obj, describe(obj), call)
-        return obj.child(("()", "", tuple(call.args) if len(call.args) < 3 else len(call.args)))
+        return call.result(obj)
 
     def _forward(self, obj: Obj, forward: Value, call: Call) -> Value:
         return uses.plain(self.machine, self.machine.call_declared(obj, "forward", forward, call))

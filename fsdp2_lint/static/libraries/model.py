@@ -102,7 +102,7 @@ class TorchModel(Calls):
             self.machine.emit(events.DeviceSet(name=name, index=call.arg(0, "device"), scoped=False), call.node)
         if optim.owners(self.machine, TupleV(tuple(call.all))) and name not in IN_PLACE:
             return self.made_by(obj, f"{describe(obj)}.{name}()", call)
-        made = self.answered(obj.child(("()", name, tuple(call.args) if len(call.args) < 3 else len(call.args))))
+        made = self.answered(call.result(obj, name))
         owning.handed(self.machine, obj, made, call.all, followed=name in TENSOR_METHODS)
         return uses.plain(self.machine, made)
 
@@ -216,7 +216,7 @@ class TorchModel(Calls):
             call.name = name
             return handler(self.machine, obj, call)
         if name == "forward" and obj.atom.module:  # what a layer returns that does more before, or behind
-            return obj.child(("()", "", tuple(call.args) if len(call.args) < 3 else len(call.args)))
+            return call.result(obj)
         return unknown(f"super().{name}()")
 
     def call_value_method(self, leaf: Value, name: str, call: Call) -> Value:

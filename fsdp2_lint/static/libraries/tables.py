@@ -104,6 +104,13 @@ MAKING = frozenset(
     view_as vsplit where xlogy""".split()
 )
 
+# Of these, the ones that share the memory of the tensor, or may.
+VIEWS = frozenset(
+    """adjoint as_strided as_subclass broadcast_to chunk contiguous detach diagonal dsplit expand expand_as flatten
+    hsplit moveaxis movedim narrow permute ravel reshape reshape_as select split split_with_sizes squeeze swapaxes
+    swapdims t tensor_split transpose type_as unbind unflatten unfold unsqueeze view view_as vsplit""".split()
+)
+
 # Methods of tensors that write them in place.
 IN_PLACE = frozenset(
     """zero_ fill_ copy_ normal_ uniform_ random_ bernoulli_ cauchy_ exponential_ geometric_ log_normal_ add_ sub_ mul_

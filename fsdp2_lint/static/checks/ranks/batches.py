@@ -46,18 +46,19 @@ class StaticBatch(AtStep[events.Called]):
             return yes(Place(sampler.made.when, "this sampler takes the rank on the node for the rank in the job"))
         for loader in self._loaders():
             for stride in filter(None, (by_node(self.program, obj) for obj in given_to(self.program, loader))):
-                why = not_followed(self.program) or may_split(self.program, self.step)
-                if why or on_one_machine(self.program, self.step) or may_be_one_machine(self.step.guard):
-                    return unknown(why or "whether there are several nodes is not known")
-                return yes(Place(stride.at(self.program), "these are dealt out by the rank on the node"))
+                return self._on_nodes(Place(stride.at(self.program), "these are dealt out by the rank on the node"))
         for part in self._parts():
-            why = not_followed(self.program) or may_split(self.program, self.step)
-            if why or on_one_machine(self.program, self.step) or may_be_one_machine(self.step.guard):
-                return unknown(why or "whether there are several nodes is not known")
             own = part.atom.state(Own)
             taken = own.when if own is not None and own.when is not None else self.step.when
-            return yes(Place(taken, "this part of the data is that of the rank on the node"))
+            return self._on_nodes(Place(taken, "this part of the data is that of the rank on the node"))
         return self.program.excluded("no sampler that was seen is given the rank on the node")
+
+    def _on_nodes(self, place: Place) -> Answer[Place]:
+        """What is dealt out at ``place`` by the rank on the node comes again on each other node, if there are any."""
+        why = not_followed(self.program) or may_split(self.program, self.step)
+        if why or on_one_machine(self.program, self.step) or may_be_one_machine(self.step.guard):
+            return unknown(why or "whether there are several nodes is not known")
+        return yes(place)
 
     def _loaders(self) -> Iterator[Loader]:
         """Those that what it is given is made of."""
@@ -69,8 +70,7 @@ class StaticBatch(AtStep[events.Called]):
         """What it is given is made of these, that each rank took by its number on the node among those of the job."""
         machine = self.program.machine
         everyone = machine.libraries.settings.get(WORLD_SIZE)
-        inputs = [leaf for value in self.step.what.args for leaf in machine.inside(value) if isinstance(leaf, Obj)]
-        own = [each for leaf in inputs if (each := own_in(machine, leaf)) is not None]
+        own = [each for leaf in self._inputs() if (each := own_in(machine, leaf)) is not None]
         on_the_way = sorted((way for each in own for way in each.via), key=lambda way: way.atom.id)
         for obj in dict.fromkeys((*self._ingredients(), *on_the_way)):
             of, *taken = obj.atom.operands if obj.atom.origin == PART else (NONE,)
@@ -79,10 +79,14 @@ class StaticBatch(AtStep[events.Called]):
             if by_node and own_of(machine, of) is None and not made_by_rank(self.program, of):
                 yield obj
 
+    def _inputs(self) -> list[Obj]:
+        given = (leaf for value in self.step.what.args for leaf in self.program.machine.inside(value))
+        return [leaf for leaf in given if isinstance(leaf, Obj)]
+
     def _ingredients(self) -> Iterator[Obj]:
         """What it is given, and all that this was computed of; how long one is, is none of its samples."""
         machine = self.program.machine
-        stack = [leaf for value in self.step.what.args for leaf in machine.inside(value) if isinstance(leaf, Obj)]
+        stack = self._inputs()
         seen = set(stack)
         while stack:
             obj = stack.pop()

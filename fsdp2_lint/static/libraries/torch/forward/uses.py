@@ -37,7 +37,7 @@ _INFERENCE = ("torch.inference_mode", "torch.autograd.grad_mode.inference_mode")
 _NO_GRAD = ("torch.no_grad", "torch.autograd.no_grad", "torch.autograd.grad_mode.no_grad")
 _GRAD = ("torch.enable_grad", "torch.autograd.enable_grad", "torch.autograd.grad_mode.enable_grad")
 _VIEWS = frozenset("T mT data".split())
-_VIEW_METHODS = frozenset("t contiguous float half bfloat16".split())
+_CASTS = frozenset("float half bfloat16".split())  # which modules have as well
 
 
 @record
@@ -200,4 +200,4 @@ def _is_view(item: Any) -> bool:
     """Is it made of one DTensor, or of that and a number, so that it is a DTensor as well?"""
     if isinstance(item, str):
         return item in _VIEWS
-    return is_multiple(item) or is_call(item) and (item[1] in _VIEW_METHODS or item[1] in MAKING)
+    return is_multiple(item) or is_call(item) and (item[1] in _CASTS or item[1] in MAKING)

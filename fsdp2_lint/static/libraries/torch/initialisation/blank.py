@@ -35,7 +35,7 @@ from ....interpreter.expressions.numbers import is_calculated
 from ...computed import Plain
 from ...interface import Machine, MadeOn
 from ...outputs import is_output
-from ...tables import EXTERNALS, IN_PLACE, MAKING, TENSOR_METHODS, external, method, method_observer, observer
+from ...tables import EXTERNALS, IN_PLACE, MAKING, TENSOR_METHODS, VIEWS, external, method, method_observer, observer
 from ..checkpoints.async_saves import SAVING
 from ..launch.device import Device, device_kind, device_of, touch
 from ..sharding.parameters import in_memory_of
@@ -57,12 +57,6 @@ _TELLING_METHODS = frozenset(
     floating_point_ops save_pretrained push_to_hub can_generate""".split()
 )
 _READING_METHODS = TENSOR_METHODS | MAKING | _TELLING_METHODS
-_VIEWS = frozenset(
-    """adjoint as_strided as_subclass broadcast_to chunk contiguous detach diagonal expand expand_as
-    flatten hsplit vsplit dsplit movedim moveaxis mT narrow permute real imag ravel reshape reshape_as select slice
-    split split_with_sizes squeeze swapaxes swapdims t tensor_split to transpose type_as unbind unflatten unfold
-    unsqueeze values view view_as view_as_complex view_as_real""".split()
-)  # of what they make, these share the memory, or may
 _LOADER = "torch.utils.data.DataLoader"
 _BUFFERS = (("buffers", ()), ("named_buffers", ()))
 _NO_TENSORS = (Const, Rank, Func, Bound, Partial, ClassV)
@@ -315,7 +309,7 @@ def _may_be_a_part(obj: Obj) -> bool:
     """
     if in_memory_of(obj) is not obj or is_calculated(obj) or obj.atom.state(Plain) is not None:
         return False
-    if any(is_call(item) and item[1] in MAKING and item[1] not in _VIEWS for item in obj.path):
+    if any(is_call(item) and item[1] in MAKING and item[1] not in VIEWS for item in obj.path):
         return False
     known = effect_of(obj.atom.origin) == ALONE and not obj.atom.origin.startswith("torch.")
     known = known or obj.atom.origin == _LOADER and any(map(is_each, obj.path))  # a batch

@@ -43,7 +43,7 @@ def called(machine: Machine, obj: Obj, call: Call) -> Value:
     asked(machine, obj, name, call.node)
     if not machine.libraries.harmless_object(obj):
         machine.libraries.havoc(f"{describe(obj)}.{name}()", call, receiver=obj)
-    return obj.child(("()", name, tuple(call.args) if len(call.args) < 3 else len(call.args)))
+    return call.result(obj, name)
 
 
 @external("torch.distributed.fsdp.FullyShardedDataParallel.fsdp_modules")
