@@ -78,7 +78,10 @@ class Budget:
         3_000_000, "literals", "in all path conditions: some 300 MB, lost in combinations", "the rest is not seen"
     )
     judging: int = _limit(
-        10_000_000, "events looked at", "by all questions of all rules, a few seconds", "what was not judged is unknown"
+        20_000_000,
+        "events looked at",
+        "by all questions of all rules, some ten seconds; each try to meet two conditions at once counts as a hundred",
+        "what was not judged is unknown",
     )
     seconds: int = _limit(
         900,

@@ -7,8 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.cli import invoke
 from fsdp2_lint.static.budget import BUDGET, VARIABLE, Budget, markdown, stated
+from fsdp2_lint.static.check import check
+from fsdp2_lint.static.domain.formulas import both, either
+from fsdp2_lint.static.domain.path_conditions import TRUE, PathCondition, forget
+from fsdp2_lint.static.domain.trace import Trace
+from fsdp2_lint.static.result import Request
+from fsdp2_lint.vocab.answers import CannotTell
 from tests.static.program import ROOT, analyse, limited, script
 
 REPOSITORY = Path(__file__).parents[2]
@@ -89,6 +96,45 @@ def test_judging_has_a_budget_too() -> None:
         cut = analyse(twice)
     assert cut.result.out_of_budget == [f"{ROOT}/train.py: judging it took more than 40 looks at what happens"]
     assert {clause.word for model in cut.result.models for clause in model.rules} <= {"unknown", "violated"}
+
+
+def clipping(times: int) -> str:
+    """So many generators of parameters, each read once, each on conditions of its own."""
+    asked = "if args.a{0} and args.b or args.b and args.c{0}:\n    clip_grad_norm_(model.parameters(), 1.0)"
+    lines = (asked.format(n) for n in range(times))
+    return script("fully_shard(model)\n" + "\n".join(lines))
+
+
+def test_paths_are_compared_of_what_is_read_twice_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which runs come to both of two places is dear to ask: of many reads each pair took minutes."""
+    compared = 0
+    original = PathCondition.in_one_case
+
+    def counted(self: PathCondition, other: PathCondition) -> bool:
+        nonlocal compared
+        compared += 1
+        return original(self, other)
+
+    monkeypatch.setattr(PathCondition, "in_one_case", counted)
+    text = {f"{ROOT}/train.py": clipping(12).encode()}
+    rules = [rule for rule in registry.rules() if rule.code == "FSDP607"]
+    assert check(Request(files=[*text], root=ROOT, overlay=text, rules=rules)).models
+    assert compared < 12
+
+
+def test_comparing_conditions_part_by_part_counts_as_judging() -> None:
+    def either_at(number: int) -> PathCondition:
+        parts = [both([("truth", name), ("is", asked, number)]) for name, asked in (("a", "x"), ("b", "y"))]
+        path = TRUE.add(either(parts))
+        assert path is not None
+        return path
+
+    trace = Trace()
+    with trace.bounded(150, lambda: None), pytest.raises(CannotTell):
+        trace.look()
+        either_at(1).in_one_case(either_at(2))
+        trace.look()
+    forget()
 
 
 def test_programs_beyond_their_number_are_named() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Set
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from ..budget import BUDGET
@@ -17,7 +17,7 @@ class Single:
     __slots__ = ()
 
 
-NONE_OPEN: Set[Interned] = frozenset()
+NONE_OPEN: set[Interned] = set()  # of all that were asked nothing so far; nothing is put into it
 _CONSTANT = (int, float, str, bytes, type(None), Single)
 
 
@@ -38,7 +38,7 @@ class Knowledge:
         self._spelled: dict[int, tuple[tuple[Asked, bool], ...]] = {}  # what was asked of the spelling of an unknown
         self._composites: tuple[Interned, ...] = ()  # an "or" that is true, an "and" that is false: not met yet
         self._asked: frozenset[int] = frozenset()  # what those are about: their keys, which are known by then
-        self._open: Set[Interned] | None = NONE_OPEN  # composites that it leaves open; None while it is being made
+        self._open: set[Interned] | None = NONE_OPEN  # composites that it leaves open; None while it is being made
 
     def decide(self, formula: Formula) -> bool | None:
         """The truth of ``formula`` on this path, or None."""
@@ -109,7 +109,7 @@ class Knowledge:
             return map(exactly, among)
         return (self._ranges.get(key, ANY),)
 
-    def _assume(self, formula: Formula, truth: bool, *, stated: bool = True) -> bool:
+    def _assume(self, formula: Formula, truth: bool, stated: bool = True) -> bool:
         """Take a formula as a fact, in place (nobody else knows this guard yet); False if it contradicts the others.
 
         What only follows from others is not ``stated``: it decides like them, but is no literal of its own.
@@ -117,37 +117,46 @@ class Knowledge:
         while not isinstance(formula, bool) and formula[0] == "not":
             formula, truth = formula[1], not truth
         known = self._known(formula)
-        if known is not None:
-            return known is truth
-        kept = formula[0] == ("or" if truth else "and")  # the other ones fall into their parts
+        return self._take(formula, truth, stated) if known is None else known is truth
+
+    def _take(self, formula: Interned, truth: bool, stated: bool) -> bool:
+        """Likewise for one that is no "not", and that is open so far."""
+        kind = formula[0]
+        composite = kind in ("and", "or")
+        kept = composite and kind == ("or" if truth else "and")  # the other ones fall into their parts
         met = self._met(formula) if kept else None
         if isinstance(met, bool):
             return met
-        if formula[0] == "compared" and self._equal.get(key_of(formula), 0) is None:
+        if kind == "compared" and self._equal.get(key_of(formula), 0) is None:
             return False  # Python compares None with no number
         if stated and len(self.literals) >= BUDGET.literals:  # only marked, not kept: what comes now proves nothing
             if any(asks_large(known) for known, _ in self.literals):
                 return True
-            formula, truth, kept = dropped(object()), True, False  # equal to no other
-        if formula[0] in ("and", "or") and not kept:
+            formula, truth, composite = dropped(object()), True, False  # equal to no other
+            kind = formula[0]
+        if composite and not kept:
             return all(self._assume(part, truth, stated=stated) for part in formula[1])
+        keys = formula.keys or keys_of(formula)
         if stated:
             self.literals = (*self.literals, literal(formula, truth))
-            self.keys |= keys_of(formula)
+            if not keys <= self.keys:
+                self.keys |= keys
         self._truths[formula] = truth
-        if kept:
+        if composite:
             return self._hold(formula, met)
-        if formula[0] == "is" and truth:
-            self._equal = {**self._equal, key_of(formula): formula[2]}
-        if formula[0] == "compared":
-            held = self._ranges.get(key_of(formula), ANY)
-            self._ranges = {**self._ranges, key_of(formula): held.narrowed(formula[2], formula[3], truth)}
-        if formula[0] == "spelled":
-            told = self._spelled.get(key_of(formula), ())
-            self._spelled = {**self._spelled, key_of(formula): (*told, ((formula[2], formula[3]), truth))}
-        if formula.others and not truth and not self._leaves_one(formula):
-            return False
-        return (formula.key or key_of(formula)) not in self._asked or self._holds_with(formula.key)
+        key = formula.key or key_of(formula)
+        if kind == "is":
+            if truth:
+                self._equal = {**self._equal, key: formula[2]}
+            elif formula.others and not self._leaves_one(formula):
+                return False
+        elif kind == "compared":
+            held = self._ranges.get(key, ANY)
+            self._ranges = {**self._ranges, key: held.narrowed(formula[2], formula[3], truth)}
+        elif kind == "spelled":
+            told = self._spelled.get(key, ())
+            self._spelled = {**self._spelled, key: (*told, ((formula[2], formula[3]), truth))}
+        return key not in self._asked or self._holds_with(key)
 
     def _leaves_one(self, excluded: Interned) -> bool:
         """One of a closed list is excluded: the last that is left it must be; False if none is left."""
@@ -186,7 +195,10 @@ class Knowledge:
     def _holds_with_part(self, news: Interned) -> bool:
         """Do the composites still hold that this one may be a part of?"""
         keys = news.keys
-        return all(self._can_be_met(each) for each in self._composites[:-1] if keys <= each.keys)
+        for each in self._composites[:-1]:
+            if keys <= each.keys and not self._can_be_met(each):
+                return False
+        return True
 
     def _can_be_met(self, composite: Interned) -> bool:
         """One part that is not against it is enough; most often it is one of those that were open the last time."""
@@ -249,8 +261,10 @@ class Knowledge:
             open_part = open_part or answer is None
         if not open_part:
             return not deciding
-        if self._open is not None:
-            self._open = {*self._open, composite}
+        if self._open is NONE_OPEN:
+            self._open = {composite}
+        elif self._open is not None:
+            self._open.add(composite)
         return None
 
 

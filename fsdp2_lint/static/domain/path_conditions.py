@@ -8,7 +8,7 @@ is contradictory.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..budget import BUDGET
 from . import formulas
@@ -17,9 +17,10 @@ from .knowledge import NONE_OPEN, Knowledge, asks_large
 
 
 class Pool:
-    """How many conditions the guards of an entry hold: about 100 bytes each."""
+    """How many conditions the guards of an entry hold, about 100 bytes each, and what comparing some of them took."""
 
     made = 0
+    weighed = 0  # in looks at events, which take as long; whoever counts those takes it off here
 
 
 def forget() -> None:
@@ -27,25 +28,32 @@ def forget() -> None:
 
     They refer to each other in circles. Cutting these frees them at once, at half of what the garbage collector takes.
     """
-    Pool.made = 0
+    Pool.made = Pool.weighed = 0
     formulas.forget_formulas()
     for guard in (TRUE, *_guards.values()):
         guard._extended.clear()
         guard._joined.clear()
         guard._cases.clear()
+        guard._undriven = None  # which it may be itself
     _guards.clear()
+    _groups.clear()
+    _meetings.clear()
 
 
+LOOKS = 100  # one try to add a condition takes as long as so many looks at events
 K = TypeVar("K")
 V = TypeVar("V")
-Literals = frozenset[tuple[Formula, bool]]
-_guards: dict[tuple[tuple[Formula, bool], ...], PathCondition] = {}
+Literal = tuple[Formula, bool]
+Literals = frozenset[Literal]
+_guards: dict[tuple[Literal, ...], PathCondition] = {}
+_groups: dict[tuple[Literal, ...], int] = {}  # the number of each group of literals
+_meetings: dict[tuple[Any, ...], bool] = {}  # can a path be where others say what the groups of these numbers do?
 
 
 class PathCondition(Knowledge):
     """An immutable conjunction. ``TRUE`` is the empty one; extend it with :meth:`add`."""
 
-    __slots__ = ("_extended", "_joined", "_set", "_blurred", "_cases")
+    __slots__ = ("_extended", "_joined", "_set", "_blurred", "_cases", "_parts", "_undriven")
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,6 +62,8 @@ class PathCondition(Knowledge):
         self._set: Literals | None = None
         self._blurred: frozenset[Formula] | None = None
         self._cases: dict[PathCondition, bool] = {}
+        self._undriven: PathCondition | None = None
+        self._parts: tuple[tuple[frozenset[int], int], ...] | None = None
 
     @property
     def formula(self) -> Formula:
@@ -125,7 +135,11 @@ class PathCondition(Knowledge):
         new._truths, new._equal, new._among = dict(self._truths), self._equal, self._among
         new._ranges, new._spelled = self._ranges, self._spelled
         new._composites, new._asked = self._composites, self._asked
-        for formula, truth in fresh:
+        formula, truth = fresh[0]  # which is known to be open
+        first = new._assume if isinstance(formula, bool) or formula[0] == "not" else new._take
+        if not first(formula, truth, True):
+            return None
+        for formula, truth in fresh[1:]:
             if not new._assume(formula, truth):
                 return None
         if len(new.literals) == len(self.literals):
@@ -152,7 +166,31 @@ class PathCondition(Knowledge):
                     return False
             else:
                 return True
-        return self.join(other) is not None
+        if other is self or other in self._joined:
+            return self.join(other) is not None
+        return self._may_meet(other)
+
+    def _may_meet(self, other: PathCondition) -> bool:
+        """Likewise, once for all paths that say the same of what the other one asks."""
+        if len(self.literals) + len(other.literals) > BUDGET.literals:
+            return self._tried(other.literals) is not None
+        key = (other, *(group for keys, group in self._groups() if not keys.isdisjoint(other.keys)))
+        if key not in _meetings:
+            _meetings[key] = self._tried(other.literals) is not None
+        return _meetings[key]
+
+    def _groups(self) -> tuple[tuple[frozenset[int], int], ...]:
+        """Its literals by what they are about: two of different groups have nothing to do with each other."""
+        if self._parts is None:
+            found: list[tuple[frozenset[int], list[Literal]]] = []
+            for part in self.literals:
+                keys, group = keys_of(part[0]), [part]
+                for other in [each for each in found if not each[0].isdisjoint(keys)]:
+                    found.remove(other)
+                    keys, group = keys | other[0], other[1] + group
+                found.append((keys, group))
+            self._parts = tuple((keys, _groups.setdefault(tuple(group), len(_groups))) for keys, group in found)
+        return self._parts
 
     def in_one_case(self, other: PathCondition) -> bool:
         """As ``compatible``, but composites of both about the same unknowns are taken part by part.
@@ -167,11 +205,16 @@ class PathCondition(Knowledge):
         if other not in self._cases:
             both = self._tried(other.literals)
             self._cases[other] = both is not None and all(
-                any(both._tried(((part, each[0] == "or"),)) is not None for part in each[1])
+                any(both._leaves_open(part, each[0] == "or") for part in each[1])
                 for each in both._composites
                 if keys_of(each) & self._asked & other._asked
             )
         return self._cases[other]
+
+    def _leaves_open(self, part: Formula, truth: bool) -> bool:
+        """May a part of what it asks be so?"""
+        Pool.weighed += LOOKS
+        return self._tried(((part, truth),)) is not None
 
     @property
     def blurred(self) -> frozenset[Formula]:
@@ -205,12 +248,10 @@ class PathCondition(Knowledge):
     @property
     def undriven(self) -> PathCondition:
         """This path without the guess in which order the methods of a class are driven."""
-        if not any(_is_drive(formula) for formula, _ in self.literals):
-            return self
-        key = (TOP_KEY, True)
-        if key not in self._extended:
-            self._extended[key] = self.without_literals(frozenset(part for part in self.literals if _is_drive(part[0])))
-        return self._extended[key] or self
+        if self._undriven is None:
+            guesses = frozenset(part for part in self.literals if _is_drive(part[0]))
+            self._undriven = self.without_literals(guesses) if guesses else self
+        return self._undriven
 
     def __repr__(self) -> str:
         return " & ".join(f"{'' if truth else '!'}{formula}" for formula, truth in self.literals) or "TRUE"
@@ -225,5 +266,4 @@ def _is_drive(formula: Formula) -> bool:
     return bool(formula[0] == "is" and isinstance(formula[1], tuple) and formula[1][0] == "drive")
 
 
-TOP_KEY = "undriven"
 TRUE = PathCondition()

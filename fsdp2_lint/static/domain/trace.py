@@ -14,7 +14,7 @@ from ...vocab.finding import Moment
 from ..budget import BUDGET
 from .events import AnyStep, Event, Step
 from .formulas import Formula
-from .path_conditions import PathCondition
+from .path_conditions import PathCondition, Pool
 from .values import Obj
 
 E = TypeVar("E", bound=Event)
@@ -94,6 +94,13 @@ class Trace:
                     continue
                 yield step
 
+    def latest(self, kind: type[E], *, before: AnyStep) -> Iterator[Step[E]]:
+        """Those surely before a step, the last one first: who wants that one need not have all of them compared."""
+        for step in reversed(self._kinds.get(kind, ())):
+            self.look()
+            if step.precedes(before):
+                yield step
+
     @contextmanager
     def bounded(self, steps: int, pause: Callable[[], None]) -> Iterator[None]:
         """Inside, questions may look at so many steps; then each of them is unknown. ``pause`` is called again and
@@ -106,7 +113,8 @@ class Trace:
             self._allowed = self._next = None
 
     def look(self, steps: int = 1) -> None:
-        self.looked_at += steps
+        self.looked_at += steps + Pool.weighed
+        Pool.weighed = 0
         if self._next is not None and self.looked_at > self._next:
             self._halt()
 

@@ -132,7 +132,7 @@ class StaticHelper(AtStep[events.StateHelper]):
         """A backward through the model whose gradients nothing has cleared. yes: Step."""
         model = self.step.subject
         assert model is not None
-        backward = next(iter([*self.program.trace.of(events.Backward, before=self.step)][::-1]), None)
+        backward = next(self.program.trace.latest(events.Backward, before=self.step), None)
         if backward is None:
             return self.program.nothing(model, events.Backward, before=self.step)
         calls = [step.subject for step in self.program.trace.of(events.Called, before=backward) if not step.what.inside]

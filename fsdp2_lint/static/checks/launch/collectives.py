@@ -95,12 +95,8 @@ class StaticCollection(AtStep[_Gathering]):
 
     def _called_last(self) -> Obj | None:
         """The model whose gradients a backward reduces: the last one that was called before it."""
-        called = [
-            step
-            for step in self.program.trace.of(events.Called, before=self.step)
-            if step.what.hooked and len(step.what.inside) == 0
-        ]
-        return called[-1].subject if called else None
+        called = self.program.trace.latest(events.Called, before=self.step)
+        return next((step.subject for step in called if step.what.hooked and len(step.what.inside) == 0), None)
 
     def excluded_ranks(self) -> Answer[tuple[Moment | None, str]]:
         return excluded_ranks(self.program, self.step)

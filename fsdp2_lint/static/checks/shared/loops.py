@@ -46,12 +46,11 @@ def loops_around(project: Project, step: AnyStep) -> Iterator[Loop]:
 
 def enclosing(tree: nodes.Module, site: Site, *kinds: type[nodes.NodeNG]) -> list[Any]:
     """Statements of these kinds, in the function that holds ``site``, that have it in their body; outermost first."""
+    around = (node for node in _all(tree, *kinds) if node.body[0].fromlineno <= site.row <= node.body[-1].tolineno)
+    if not (found := list(around)):
+        return found  # as mostly; of which function the place is, is dear to ask
     scope = innermost(tree, site)
-    return [
-        node
-        for node in _all(tree, *kinds)
-        if node.scope() is scope and node.body[0].fromlineno <= site.row <= node.body[-1].tolineno
-    ]
+    return [node for node in found if node.scope() is scope]
 
 
 def ends_behind(project: Project, step: AnyStep, loop: nodes.NodeNG) -> bool:

@@ -31,6 +31,7 @@ class Objects:
     addresses: dict[Obj, Address] = field(default_factory=dict)
     relations: dict[tuple[Obj, Obj], Relation] = field(default_factory=dict)
     keys: dict[Obj, ModelKey] = field(default_factory=dict)
+    looped: dict[AnyStep, tuple[Loop, ...]] = field(default_factory=dict)
     touched: dict[Obj, list[tuple[Step[events.Sharded], Obj, Relation]]] = field(default_factory=dict)
     # that the calls on a model ask for
     dtypes: dict[tuple[Step[events.Sharded], ...], set[str | None]] = field(default_factory=dict)
@@ -43,9 +44,11 @@ class Objects:
     def project(self) -> Project:
         return self.machine.project
 
-    def loops(self, step: AnyStep) -> list[Loop]:
+    def loops(self, step: AnyStep) -> tuple[Loop, ...]:
         """Outermost first."""
-        return list(loops_around(self.project, step))
+        if step not in self.looped:
+            self.looped[step] = tuple(loops_around(self.project, step))
+        return self.looped[step]
 
     def relation(self, mine: Obj | None, other: Obj | None) -> Relation:
         """Nothing moves any more once the program has been interpreted, so each is asked once."""
@@ -122,6 +125,14 @@ class Objects:
         found: dict[Obj | None, list[Obj]] = {}
         for made in self.trace.of(events.Optimizer):
             found.setdefault(made.subject, []).extend(one.model for one in made.what.held)
+        return found
+
+    @cached_property
+    def reads(self) -> dict[tuple[str, int], list[Step[events.Consumed]]]:
+        """What reads each generator of parameters, in order."""
+        found: dict[tuple[str, int], list[Step[events.Consumed]]] = {}
+        for step in self.trace.of(events.Consumed):
+            found.setdefault(step.what.generator, []).append(step)
         return found
 
     @cached_property

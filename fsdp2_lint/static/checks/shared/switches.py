@@ -103,8 +103,7 @@ class LeftOff(OfStep[events.InLoops]):
     def last_backward(self) -> Reduction | None:
         """Or what finishes it: that goes by the switches of its own time."""
         ends = self.program.trace.of(events.Backward) if self.switch == FINALIZE else reductions(self.program, self.obj)
-        found = [each for each in ends if each.driven_before(self.step)]
-        return found[-1] if found else None
+        return next((each for each in reversed([*ends]) if each.driven_before(self.step)), None)
 
     def _in_other_rounds(self, backward: Reduction) -> Reduction | None:
         """Another one, in rounds of the loop in which this one is not made: it may come last."""

@@ -22,8 +22,8 @@ class StaticGenerator(AtStep[events.Consumed]):
     def spent(self) -> Answer[Spent]:
         before = [
             earlier
-            for earlier in self.program.trace.of(events.Consumed, before=self.step)
-            if earlier.what.generator == self.step.what.generator and not earlier.same_call(self.step)
+            for earlier in self.program.reads[self.step.what.generator]
+            if not earlier.same_call(self.step) and earlier.precedes(self.step)
         ]
         made = self._made()
         again = made is not None and self._again(made)
@@ -61,11 +61,10 @@ class StaticGenerator(AtStep[events.Consumed]):
         rounds = [loop for loop in self.program.loops(self.step) if loop not in around and not self._yields(loop)]
         if not rounds or any(loop.once for loop in rounds):
             return False
-        read = {step.what.generator for step in self.program.trace.of(events.Consumed)}
         kept = [  # read in a later round, it may be, under the name of this one
             other
             for other in self.program.trace.of(events.Generator)
-            if other.subject is made.subject and other.index > made.index and _key(other) not in read
+            if other.subject is made.subject and other.index > made.index and _key(other) not in self.program.reads
         ]
         return not any(set(self.program.loops(other)) - around for other in kept)
 
