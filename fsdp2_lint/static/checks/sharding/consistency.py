@@ -22,6 +22,7 @@ from .options import StaticOptions
 from .resharding import given
 
 _HARMLESS = ("get_local_rank", "get_rank", "size", "get_coordinate")  # these ask a mesh, and exchange nothing
+_SAYS_ITSELF = ("shape", "ndim", "mesh_dim_names", "device_type")  # likewise, without a call
 
 
 @record
@@ -163,12 +164,16 @@ class StaticPolicy(OfStep[events.Sharded]):
 
 def _reads(at: Obj, name: str) -> bool:
     """Is a group, or a slice, of this dimension asked for?"""
-    if is_call(at.item):
-        return at.item[1] not in _HARMLESS
+    if _only_asks(at) or is_call(at.item):
+        return not _only_asks(at)
     if name not in wanted_names(at.item):
         return wanted_names(at.item) == ()
     children = list(at._children.values())
-    return not children or any(not isinstance(each.item, tuple) or each.item[1] not in _HARMLESS for each in children)
+    return not children or not all(map(_only_asks, children))
+
+
+def _only_asks(at: Obj) -> bool:
+    return at.item in _SAYS_ITSELF or is_call(at.item) and at.item[1] in _HARMLESS
 
 
 def _offloads(value: Value | None) -> bool | None:

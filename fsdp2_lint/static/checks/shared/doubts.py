@@ -55,6 +55,8 @@ def on_path(program: Program, path: PathCondition, before: int) -> str:
             for atom in atoms(formula):
                 if _hangs_on_cut(atom):
                     return "a condition on the way here was not followed to its end"
+                if _of_several_ranks(atom, path, meshes):
+                    continue
                 if _tells_shards(atom, path) or any(_of_those(obj, meshes) for obj in objects_in(atom)):
                     return "a condition on the way here may tell sharded models from others"
     if sharded and all(_leaves_open(path, each.guard) for each in sharded):
@@ -93,6 +95,14 @@ def _meshes(sharded: Sequence[Step[events.Sharded]]) -> set[Obj]:
 def _of_those(obj: Obj, meshes: set[Obj]) -> bool:
     """Is it read off one of the meshes, or off what they are slices of? A slice along other dimensions says nothing."""
     return any(obj.atom is mesh.atom and not _apart(obj, mesh) for mesh in meshes)
+
+
+def _of_several_ranks(atom: Interned, path: PathCondition, meshes: set[Obj]) -> bool:
+    """Does the path ask that a model is shared by more than one rank, as all are that matter?"""
+    asked = atom[1]
+    if atom[0] != "compared" or not isinstance(asked, Obj) or asked.item != ("()", "size", ()):
+        return False
+    return asked.parent in meshes and path.decide(("compared", asked, ">", 1)) is True
 
 
 def _apart(one: Obj, other: Obj) -> bool:

@@ -11,22 +11,20 @@ from ...domain.formulas import Formula, atoms
 from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.relations import Relation
 from ...domain.says import Says
-from ...domain.values import BELOW, SLICE, Obj, is_each
+from ...domain.values import SLICE, Obj, is_each
 from .conditions import objects_in
 from .late_parts import LateParts
+from .left_out import LeftOut, reduced_by_hooks, shardings_unknown
 from .objects import RELATED
 from .program import Program, Subject
 from .structure import (
     from_a_library,
-    leaves,
-    opaque_parts,
     perhaps_a_block,
     size,
     sized_by,
     stack_of_blocks,
-    stands_alone,
-    wrapped_by,
 )
+from .trained import Trained
 
 
 @record
@@ -72,26 +70,8 @@ class StaticModel(Subject):
         found = [step.when for step in steps]
         whole = next((step for step, _ in self.program.units(self.obj, Relation.SAME)), None)
         # who gets the model once it is sharded as a whole comes too late to shard its parts first
-        why = self.program.escaped(self.obj, before=whole) or self._parts_unknown(before=whole)
+        why = self.program.escaped(self.obj, before=whole) or shardings_unknown(self.program, self.obj, before=whole)
         return many(dict.fromkeys(found), unknown(why) if why else self.program.among(events.Sharded))
-
-    def _parts_unknown(self, before: AnyStep | None = None) -> str:
-        """Shardings of objects of unknown origin might be of parts of this model."""
-        own = list(dict.fromkeys(step.guard for step, _ in self.program.units(self.obj, *RELATED, Relation.MAY)))
-        apart: dict[PathCondition, bool] = {}  # many steps share their path
-        for step in self.program.trace.of(events.Sharded):
-            if step.guard not in apart:
-                apart[step.guard] = bool(own) and not any(step.guard.compatible(mine) for mine in own)
-            if apart[step.guard]:
-                continue
-            if before is not None and before.precedes(step):
-                continue
-            if step.what.open_why:
-                return str(step.what.open_why)
-            for part in step.what.group:
-                if not self.program.touches(self.obj, part) and not stands_alone(part):
-                    return f"{step.when.at} shards an object of unknown origin"
-        return ""
 
     def _one_list(self, step: Step[events.Sharded]) -> bool:
         """All blocks in one call: one group, gathered at once."""
@@ -124,38 +104,10 @@ class StaticModel(Subject):
         return self.sharded()
 
     def trained(self) -> Answer[object]:
-        if optimizer := self._optimizer():
-            return yes(optimizer.when)
-        if self.frozen():
-            return self.program.excluded(f"{self.label} is frozen")
-        step = self._trained_at()
-        return yes(step.when) if step is not None else unknown(f"no step was seen that trains {self.label}")
-
-    def _trained_at(self) -> AnyStep | None:
-        """The first backward pass through it: what is sharded later comes too late for that one."""
-        called = [step for step in self.program.trace.of(events.Called) if self.program.related(self.obj, step.subject)]
-        backward = self.program.trace.of(events.Backward)
-        return next((step for step in backward if any(call.precedes(step) for call in called)), None)
+        return Trained(self.program, self.obj).trained()
 
     def frozen(self) -> Answer[object]:
-        if not self._optimizer():
-            for step in self.program.trace.of(events.Frozen, events.Evaluated):
-                relation = self.program.relation(self.obj, step.subject)
-                if relation in (Relation.SAME, Relation.INSIDE) and self._is_sharded_where(step):
-                    return yes(step.when)
-        return self.program.among(events.Frozen)
-
-    def _is_sharded_where(self, step: AnyStep) -> bool:
-        """Is it sharded on a path on which this happens too?"""
-        units = self.program.units(self.obj, *RELATED, Relation.MAY)
-        return any(step.together(sharding) for sharding, _ in units)
-
-    def _optimizer(self) -> AnyStep | None:
-        """One that holds parameters of it."""
-        for step in self.program.trace.of(events.Optimizer):
-            if any(self.program.related(self.obj, held.model) for held in step.what.held):
-                return step
-        return None
+        return Trained(self.program, self.obj).frozen()
 
     def repeats(self) -> Answer[str]:
         if found := stack_of_blocks(self.program.machine, self.obj):
@@ -174,89 +126,13 @@ class StaticModel(Subject):
 
     def outside(self) -> Answer[list[str]]:
         """Which of its parts are in no group but that of the root; unknown where a part was not seen."""
-        if from_a_library(self.obj):
-            return self._outside_blocks()
-        if self.program.partial and self.obj.atom.kind != "instance":
-            return unknown(f"{self.label} is built by a caller that was not seen")
-        if self.obj.parent is not None or self.obj.atom.kind != "instance" or not self.obj.atom.module:
-            return unknown(f"the fields of {self.label} are not known")
-        parts = leaves(self.program.machine, self.obj)
-        left = [(name, leaf) for name, leaf in parts if not self._covered(leaf, perhaps=True)]
-        if not left:
-            doubtful = [part for _, part in parts] + opaque_parts(self.program.machine, self.obj)
-            if (open_ := next((part for part in doubtful if not self._covered(part)), None)) is not None:
-                return unknown(f"whether all of {self.program.label(open_)} is sharded is not known")
-            return self.program.excluded(f"all parameters of {self.label} are in a group")
-        if why := self._changed_hands():
-            return unknown(why)
-        frozen = [
-            step.subject
-            for step in self.program.trace.of(events.Frozen)
-            if step.subject is not None and self._is_sharded_where(step)
-        ]
-        reached = (Relation.SAME, Relation.CONTAINS, Relation.MAY)
-        live = [
-            (name, leaf) for name, leaf in left if not any(self.program.relation(at, leaf) in reached for at in frozen)
-        ]
-        if not live:
-            if frozen:
-                return self.program.excluded("what is in no group is frozen")
-            return unknown("whether the rest is trained is not known")
-        return self._held(live)
-
-    def _changed_hands(self) -> str:
-        """Why more of it may be sharded, by the time it is trained, than was seen."""
-        why = self.program.escaped(self.obj, before=self._trained_at()) or self._parts_unknown() or self._filters()
-        return why or self._hooked()
-
-    def _hooked(self) -> str:
-        """Who may reduce gradients that no group reduces."""
-        for step in self.program.trace.of(events.ParamHook):
-            if any(self.program.touches(self.obj, each) for each in _with_inner(self.program, step.subject)):
-                return f"a hook on its parameters ({step.when.at}) may reduce their gradients"
-        return ""
-
-    def _outside_blocks(self) -> Answer[list[str]]:
-        parts = [part for step, part in self.program.units(self.obj, Relation.CONTAINS, Relation.MAY)]
-        if not all(is_each(part.item) for part in parts):
-            return unknown(f"what {self.label} is made of is not known")
-        frozen = any(self.program.touches(self.obj, step.subject) for step in self.program.trace.of(events.Frozen))
-        why = self._changed_hands()
-        if why or frozen:
-            return unknown(why or "whether the rest is trained is not known")
-        return yes(["its embeddings and last norm"])
-
-    def _held(self, live: list[tuple[str, Obj]]) -> Answer[list[str]]:
-        """Those that an optimizer trains; all of them where none is known."""
-        optimizers = list(self.program.trace.of(events.Optimizer))
-        if not all(step.what.complete for step in optimizers) and not any(step.what.held for step in optimizers):
-            return yes([name for name, _ in live])
-        held = [one.model for step in optimizers for one in step.what.held]
-        named = [
-            name
-            for name, leaf in live
-            if any(self.program.relation(model, leaf) in (Relation.SAME, Relation.CONTAINS) for model in held)
-        ]
-        if named or not optimizers:
-            return yes(named or [name for name, _ in live])
-        return unknown("which parameters the optimizer holds is not known")
-
-    def _filters(self) -> str:
-        for step in self.program.trace.of(events.Sharded):
-            for part in step.what.group:
-                if str(part.item).startswith(BELOW) and self.program.touches(self.obj, part):
-                    return "which modules the filter over modules() matches is not known"
-        return ""
-
-    def _covered(self, part: Obj, *, perhaps: bool = False) -> bool:
-        units = self.program.units(part, Relation.SAME, Relation.INSIDE, *[Relation.MAY] * perhaps)
-        return any(step.guard.compatible(self.path) and (perhaps or not step.what.filtered) for step, _ in units)
+        return LeftOut(self.program, self.obj, self.path).outside()
 
     def added_late(self) -> Many[tuple[Moment, str, Moment]]:
         """Which parts came after the sharding; unknown where they were there before, or are reduced by hand."""
         late = LateParts(self.program, self.obj)
         found = late.found()
-        if why := self._hooked() if found else late.perhaps():
+        if why := reduced_by_hooks(self.program, self.obj) if found else late.perhaps():
             return many((), unknown(why))
         return many(found, self.program.nothing(self.obj, events.Attached, parts=True))
 
@@ -315,7 +191,3 @@ def _asks_a_setting(step: AnyStep) -> bool:
 
 def _is_setting(obj: Obj) -> bool:
     return obj.atom.kind == "configuration"
-
-
-def _with_inner(program: Program, obj: Obj | None) -> list[Obj]:
-    return [obj, *wrapped_by(program.machine, obj)] if obj is not None else []
