@@ -10,7 +10,7 @@ from ....vocab.finding import Fix, Moment
 from ...domain import events
 from ...domain.events import Step
 from ...domain.relations import Relation
-from ..shared.loops import Loop
+from ..shared.loops import Loop, innermost
 from ..shared.name_uses import said
 from ..shared.program import AtStep, Program
 from ..shared.source_edits import inserted, is_global, value_at
@@ -45,9 +45,25 @@ class StaticGenerator(AtStep[events.Consumed]):
         """May the generator be an element of what the loop goes through, another one in each round?"""
         if not isinstance(loop.node, nodes.For):
             return False
-        here = self.step.when.chain[len(loop.calls)]
         bound = {name.name for name in loop.node.target.nodes_of_class(nodes.AssignName)}
-        return any(name.name in bound and name.lineno == here.row for name in loop.node.nodes_of_class(nodes.Name))
+        return bool(bound & self._handed_on(loop))
+
+    def _handed_on(self, loop: Loop) -> set[str]:
+        """Names by which a loop may hand the generator on, call by call; none if it comes here another way."""
+        names, depth = set[str](), len(loop.calls)
+        for at in range(len(self.step.when.chain) - 1, depth - 1, -1):
+            site = self.step.when.chain[at]
+            module = self.program.project.module(site.path)
+            scope = innermost(module.tree, site) if module is not None else None
+            if scope is None:
+                return set()
+            names = {name.name for name in scope.nodes_of_class(nodes.Name) if name.lineno == site.row}
+            given = {arg.name for arg in scope.args.arguments} if isinstance(scope, nodes.FunctionDef) else set()
+            if loop.node.parent_of(scope):
+                return names  # a function that the round defines has the loop's names
+            if at > depth and not names & given:
+                return set()
+        return names
 
     def _made(self) -> Step[events.Generator] | None:
         kind, key = self.step.what.generator
