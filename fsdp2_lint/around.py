@@ -13,8 +13,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from fsdp2_lint.files.discovery import Discovered, look_at, outermost_package, walk_project
+from fsdp2_lint.files.discovery import Discovered, excluded_candidates, look_at, outermost_package, walk_project
 from fsdp2_lint.files.kinds import is_test, methods_that_shard, speaks_of_fsdp2
+from fsdp2_lint.files.patterns import EXCLUDE
 from fsdp2_lint.files.source import display_path
 from fsdp2_lint.static.frontend.common_names import COMMON
 from fsdp2_lint.static.frontend.lookup import Lookup, Surroundings, imports_of
@@ -47,13 +48,33 @@ class Around:
 
 def around(given: Discovered, source_roots: Sequence[str]) -> Around:
     """Of what was given. Notebooks of the project that are met are added to ``given``, as programs."""
+    return _with_excluded(_around(given, source_roots), given, source_roots)
+
+
+def _with_excluded(found: Around, given: Discovered, source_roots: Sequence[str]) -> Around:
+    """And what the settings leave out, where it is imported: nothing in it is reported, and it is part of programs."""
+    left_out = excluded_candidates(given)
+    if not left_out:
+        return found
+    start = found.files or given.files
+    lookup = _lookup(given, Discovered(files=left_out), source_roots)
+    reached = _closure(start, lambda path: _imports(lookup, given, path))
+    if not any(path in reached for path in left_out):
+        return found
+    more = [path for path in reached if path not in start and given.exclusion.holds(path) == EXCLUDE]
+    within = None if given.whole else found.within or Surroundings([*start], frozenset(given.files), {})
+    within = within and replace(within, files=[*within.files, *more])
+    return Around([*start, *more], within, found.notes, linked=True)
+
+
+def _around(given: Discovered, source_roots: Sequence[str]) -> Around:
     if given.whole:
         return Around(given.files if given.candidates else [], notes=unread(given.unread), linked=given.users > 0)
     project, imported = _survey(given)
     package = outermost_package(given.files) if project.cut else ""
     if package not in ("", given.root):
         given.root = package  # its scripts import from it, and by its name what is in it
-        return around(given, source_roots)
+        return _around(given, source_roots)
     if not (given.candidates or project.candidates or project.cut):
         return Around(notes=_notes(project, given))  # there is nothing that could be in reach
     lookup = _lookup(given, project, source_roots)

@@ -15,7 +15,7 @@ from fsdp2_lint.errors import INTERNAL, CostsOnly
 from fsdp2_lint.files import notebooks
 from fsdp2_lint.files.kinds import WORDS, speaks_of_fsdp2
 from fsdp2_lint.files.notebooks import SUFFIX, Notebook
-from fsdp2_lint.files.patterns import Exclusion
+from fsdp2_lint.files.patterns import EXCLUDE, Exclusion
 from fsdp2_lint.files.reading import FILE_BYTES, NOTEBOOK_BYTES, TooLarge, read, read_given, reason_of
 
 SKIPPED_FOLDERS = frozenset({"venv", "node_modules", "__pycache__", "__pypackages__", "site-packages"})
@@ -123,6 +123,20 @@ def walk_project(given: Discovered, take: Callable[[str, Discovered], None] | No
 
     _walk(given.root, project, set(), given.exclusion.inside(given.root), look, None if is_root(given.root) else MOST)
     return project
+
+
+def excluded_candidates(given: Discovered) -> list[str]:
+    """Files of the project that the settings leave out and that have one of the words: they may be imported."""
+    found = Discovered(root=given.root, words=given.words, overlay=dict(given.overlay), confined=given.confined)
+
+    def take(path: str, found: Discovered) -> None:
+        if given.exclusion.holds(path) == EXCLUDE:
+            _read_walked(path, found)
+
+    if given.exclusion.by_settings:
+        every = given.exclusion.of_git().inside(given.root)
+        _walk(given.root, found, set(given.files), every, take, None if is_root(given.root) else MOST)
+    return found.candidates
 
 
 def _excluded(path: str, root: str, exclusion: Exclusion) -> str:

@@ -67,6 +67,11 @@ class Exclusion:
             inner._scopes[top] = self._own(top)
         return inner
 
+    @property
+    def by_settings(self) -> bool:
+        """Do the settings leave out anything?"""
+        return bool(self._lines)
+
     def of_git(self) -> Exclusion:
         """The same without what the settings leave out."""
         return Exclusion(self._folder, gitignore=self._gitignore)

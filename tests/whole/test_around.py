@@ -9,6 +9,7 @@ import pytest
 from fsdp2_lint.around import Around, around
 from fsdp2_lint.files import discovery
 from fsdp2_lint.files.discovery import discover
+from fsdp2_lint.findings.asked import Asked
 from fsdp2_lint.lint import lint
 
 FSDP2 = "from torch.distributed.fsdp import fully_shard\n"
@@ -191,3 +192,51 @@ def test_its_file_and_what_the_script_imports_are_parts_of_the_program(built: Pa
         found = near(built, name)
         assert found.within is not None and named(built, found.within.programs) == programs
     assert near(built, "other.py").within is None
+
+
+PLAIN = """\
+import torch
+from kit.parallel import shard
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.AdamW(model.parameters())
+shard(model)
+model(torch.ones(2)).sum().backward()
+optimizer.step()
+"""
+HELPER = f"""\
+{FSDP2}from kit import inner
+def shard(model):
+    inner.shard(model)
+    fully_shard(model)
+"""
+
+
+@pytest.mark.parametrize(
+    ("exclude", "given"),
+    [('["kit/parallel.py"]', "."), ('["kit/"]', "."), ('["*"]', "train.py"), ('["kit/"]', "train.py")],
+    ids=["a file", "a folder", "all but what is named", "a folder, and a file is named"],
+)
+def test_what_is_excluded_is_followed_where_it_is_imported(exclude: str, given: str, tmp_path: Path) -> None:
+    """Its sharding is a part of the program; what is wrong in it alone is not told."""
+    (tmp_path / "kit").mkdir()
+    twice = "def shard(model):\n    pass\ndef other(model):\n    fully_shard(model)\n    fully_shard(model)\n"
+    texts = {
+        "pyproject.toml": f"[tool.fsdp2-lint]\nexclude = {exclude}\n",
+        "train.py": PLAIN,
+        "kit/__init__.py": "",
+        "kit/parallel.py": HELPER,
+        "kit/inner.py": f"{FSDP2}{twice}",
+        "kit/unused.py": f"{FSDP2}{twice}",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    report = lint([str(tmp_path / given)], Asked(cache=False))
+    told = {Path(finding.primary.site.path).name: finding.code for finding in report.findings}
+    assert told["train.py"] == "FSDP601"
+    assert "kit/parallel.py" in exclude or told.keys() == {"train.py"}
+
+
+def test_what_is_excluded_and_not_imported_is_not_looked_at(project: Path) -> None:
+    (project / "pyproject.toml").write_text('[tool.fsdp2-lint]\nexclude = ["lib"]\n')
+    found = lint([str(project / "serve.py")], Asked(cache=False))
+    assert not found.findings and not found.linked
