@@ -59,6 +59,8 @@ class Aside(Bounds[L]):
         kept += self.kept_under(frozenset[str]().union(*(names_in(node) for _, node in named)), handed)
         if any(map(self.of_some_ranks, kept)) or self.leaves_own(func, [*handed, *kept]):
             return False
+        if self.keeps_code(func, [*args, *kwargs.values()]):
+            return False
         if any(each in self.unordered for each in kept if isinstance(each, ListV)):
             return False  # what a set holds says whether its order is that of other ranks
         return not any(self.project.relevance.level(*method) > least for method in named)
@@ -78,6 +80,16 @@ class Aside(Bounds[L]):
         """May it set a field by what a rank has for itself, such as whether to stop by a loss?"""
         writes = self.project.relevance.written(func.module, func.node)
         return self.owned and writes != frozenset() and own_values.first(self, given) is not None
+
+    def keeps_code(self, func: Func, given: list[Value]) -> bool:
+        """May it keep an object that has code of its own, such as a callback, for others to call?"""
+        if self.project.relevance.written(func.module, func.node) == frozenset():
+            return False
+        objects = [leaf for value in given for leaf in self.inside(value) if isinstance(leaf, Obj)]
+        classes = [cls for cls in dict.fromkeys(map(self.class_of, objects)) if cls is not None]
+        bases = [base for cls in classes for base in self.mro(cls) if isinstance(base, ClassV)]
+        found = ((name, node) for base in bases for name, node in class_body(base.node).items())
+        return any(isinstance(node, nodes.FunctionDef) and not name.startswith("__") for name, node in found)
 
     def of_some_ranks(self, value: Value) -> bool:
         """Is it something else on some ranks, such as a file that one of them has opened?"""

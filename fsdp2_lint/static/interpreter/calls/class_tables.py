@@ -6,13 +6,15 @@ from functools import partial
 
 from astroid import nodes
 
-from ...domain.values import NONE, ClassV, Func, Value
+from ...domain.values import NONE, ClassV, Const, Func, Value, unknown
 from ...frontend.module import Module
 from ..expressions.registries import mentions, registrations
 from ..machine import AnyMachine
+from ..syntax import class_body, decorator_names
 
 HOOK = "__init_subclass__"
 SUBCLASSES = "__subclasses__"
+_DESCRIPTORS = frozenset({"staticmethod", "classmethod", "property", "cached_property"})
 
 
 def fill(machine: AnyMachine, cls: ClassV) -> None:
@@ -86,3 +88,13 @@ def subclasses(machine: AnyMachine, cls: ClassV) -> Value:
 def _bases(machine: AnyMachine, cls: ClassV) -> list[Value]:
     values = [machine.base_class(cls, base) for base in cls.node.bases]
     return [leaf for value in values for _, leaf in machine.alternatives(value)]
+
+
+def own_names(machine: AnyMachine, cls: ClassV) -> Value:
+    """``Class.__dict__``: what its body binds, by name, without what it inherits."""
+    entries: dict[Value, Value] = {}
+    for name, node in class_body(cls.node).items():
+        if not isinstance(node, nodes.AnnAssign) or node.value is not None:
+            wrapped = isinstance(node, nodes.FunctionDef) and _DESCRIPTORS & set(decorator_names(node))
+            entries[Const(name)] = unknown(f"{cls.name}.{name}") if wrapped else machine.class_attr_value(cls, name)
+    return machine.new_dict(entries)

@@ -311,6 +311,8 @@ class Classes(Bases[L]):
             return member
         if flags.is_flags(self, cls) and (bits := flags.of_class(self, cls, name)) is not None:
             return bits
+        if name == "__dict__":
+            return class_tables.own_names(self, cls)
         found = self.class_member(cls, name)
         if found is None and name == class_tables.SUBCLASSES:
             return BoundExt(cls, name)
