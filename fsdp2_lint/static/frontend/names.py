@@ -88,12 +88,20 @@ def calls_values(node: nodes.NodeNG) -> bool:
     return known
 
 
+def _is_of_itself(node: nodes.NodeNG, call: nodes.Call) -> bool:
+    """``getattr(self, name)`` with a name that is computed: any method of the object, unless fields are set so."""
+    found = getattr(call.func, "name", "") == "getattr" and len(call.args) > 1 and "setattr" not in names_in(node)
+    asked = call.args if found else []
+    owner = node.args.args[:1] if asked and isinstance(node, nodes.FunctionDef) and node.args.args else []
+    return any(not isinstance(asked[1], nodes.Const) and getattr(asked[0], "name", "") == each.name for each in owner)
+
+
 def _calls_values(node: nodes.NodeNG) -> bool:
     own = {part.name for part in node.nodes_of_class(nodes.AssignName)}
     for call in node.nodes_of_class(nodes.Call):
         func = call.func
         name = getattr(func, "attrname", "") or getattr(func, "name", "")
-        if isinstance(func, (nodes.Call, nodes.Subscript)) or name in _FINDS:
+        if isinstance(func, (nodes.Call, nodes.Subscript)) or name in _FINDS or _is_of_itself(node, call):
             return True
         if isinstance(func, nodes.Name) and func.name in own and not _closed_over(node, call, func.name):
             return True

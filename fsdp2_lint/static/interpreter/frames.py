@@ -41,6 +41,7 @@ class Frame:
     yields: list[tuple[PathCondition, Value]] = field(default_factory=list)
     on_yield: Callable[[Value], int] | None = None
     flow_of_body: int = 0
+    behind: list[PathCondition] = field(default_factory=list)  # what holds behind the body, each time that it ran
     refuses: bool = False  # something that it calls may end the program
     steps: int = 0
 

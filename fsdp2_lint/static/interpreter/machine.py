@@ -135,6 +135,7 @@ class Machine(Semantics, Generic[L]):
         self.definitions: dict[nodes.NodeNG, Value] = {}  # what functions at the top of files are, behind decorators
         self.mros: dict[ClassV, list[Value]] = {}
         self.frame_flow = 0
+        self.frame_behind: list[PathCondition] = []
 
     def fresh(self) -> int:
         self._counter += 1

@@ -357,3 +357,80 @@ for batches in loader:
 )
 def test_a_window_that_may_be_too_short(code: str, on: str, expected: str) -> None:
     assert analyse(HEAD + SHORT.format(on)).verdicts(code) == {expected}
+
+
+# A window that is left in the middle: its gradients wait inside FSDP2 for a backward that does not come.
+LEFT = """
+from contextlib import contextmanager
+
+
+@contextmanager
+def held():
+    model.set_requires_gradient_sync(False)
+    try:
+        yield
+    finally:
+        model.set_requires_gradient_sync(True)
+
+
+def backward(tokens):
+    loss = F.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
+    loss.backward()
+    return loss
+
+
+def accumulate(micro_batches):
+    *early, final = micro_batches
+    {manager}
+        for tokens in early:
+            loss = backward(tokens)
+            {way_out}
+    loss = backward(final)
+    return bool(torch.isfinite(loss))
+
+
+for micro_batches in loader:
+    if accumulate(micro_batches):
+        optimizer.step()
+    optimizer.zero_grad()
+"""
+OUT = "if not torch.isfinite(loss):\n                "
+
+
+def _left(way_out: str, manager: str = "with held():") -> str:
+    return HEAD + LEFT.format(manager=manager, way_out=way_out)
+
+
+@pytest.mark.parametrize("manager", ["with held():", "model.set_requires_gradient_sync(False)\n    if True:"])
+def test_a_window_that_is_left_by_return_is_given_up(manager: str) -> None:
+    text = _left(f"{OUT}return False", manager)
+    if "with" not in manager:
+        text = text.replace(
+            "    loss = backward(final)", "    model.set_requires_gradient_sync(True)\n    loss = backward(final)"
+        )
+    assert len(_rows(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "way_out",
+    ["", f"{OUT}break", f"{OUT}continue", f"{OUT}raise RuntimeError(loss)"],
+    ids=["it is not left", "the last backward comes all the same", "another round", "the job ends"],
+)
+def test_what_reduces_the_gradients_all_the_same(way_out: str) -> None:
+    assert not _rows(_left(way_out))
+
+
+def test_a_step_that_may_come_behind_a_way_out_is_not_known() -> None:
+    text = """
+for micro_batches in loader:
+    for number, tokens in enumerate(micro_batches):
+        model.set_requires_gradient_sync(number == len(micro_batches) - 1)
+        loss = F.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
+        loss.backward()
+        if not torch.isfinite(loss):
+            break
+    if torch.rand(()) > 0.5:
+        optimizer.step()
+    optimizer.zero_grad()
+"""
+    assert analyse(HEAD + text).verdicts("FSDP615") == {"unknown"}

@@ -53,7 +53,14 @@ class StaticWindow(OfStep[events.Zeroed]):
             return many((), nothing)
         if len({name_of(each) for each, _ in switches}) > 1:
             return many((), unknown("which of the two switches decides is not known"))
-        if (used := self._used_before()) and self._is_last():
+        given_up = self._given_up(switches[-1][0])
+        if (used := self._used_before()) and given_up is not None:
+            if used.guard.undriven.compatible(given_up.guard.undriven):
+                why = (
+                    f"whether the step of {used.when.at} is made where {given_up.when.at} leaves the loop is not known"
+                )
+                return many((), unknown(why))
+        elif used and self._is_last():
             found, rest = LeftOff(program, used, self.obj, name_of(switches[-1][0])).found()
             left = f"whether {found[0][1].when.at} leaves any of them to the step is not known" if found else ""
             if why := left or rest.why or self._cut_short(used):
@@ -81,6 +88,23 @@ class StaticWindow(OfStep[events.Zeroed]):
             each for each in self.program.trace.of(events.Backward, after=self.early) if each.index < self.step.index
         )
         return not any(each.loops == self.early.loops and each.together(self.early) for each in own)
+
+    def _given_up(self, switch: Switch) -> Step[events.LoopLeft] | None:
+        """Where the loop of the backward is left, and nothing reduces its gradients before they are cleared."""
+        for each in self.program.trace.of(events.LoopLeft, after=self.early):
+            of_window = self.early.loops and self.early.loops[-1] in each.what.loops
+            if of_window and each.driven_before(self.step) and self._stays_off(switch, each):
+                return each
+        return None
+
+    def _stays_off(self, switch: Switch, left: Step[events.LoopLeft]) -> bool:
+        """Is there no other backward between a way out and the clearing, and may the switch be off there?"""
+        if switch.what.on is True or left.guard.undriven.add(switch.what.on, False) is None:
+            return False
+        return not any(
+            left.index < each.index < self.step.index and left.guard.undriven.compatible(each.guard.undriven)
+            for each in self.program.trace.of(events.Backward)
+        )
 
     def reset_by(self) -> Answer[Behaviour]:
         if next(self.program.trace.of(events.StepGivenUp), None) is None:
@@ -237,7 +261,7 @@ def windows(program: Program, step: Step[events.Zeroed], model: Obj) -> Iterator
 
 def _may_be_last(program: Program, one: Step[events.Backward], last: Step[events.Backward]) -> bool:
     """Is there a run without the last one: on the other side of a branch, or where the loop is left before it?"""
-    if one.loops != last.loops:
+    if one.loops[: len(last.loops)] != last.loops:
         return False
     ways = [formula for formula, _ in last.guard.without_literals(one.guard.literal_set).literals if is_fork(formula)]
     left = any(program.machine.fork_kinds.get(formula[1][1], 0) for formula in ways)

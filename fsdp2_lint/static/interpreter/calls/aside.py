@@ -33,6 +33,8 @@ from ..machine import L
 from ..syntax import class_body, hands_out_code
 from .bounds import Bounds
 
+_OF_DATA = frozenset("__init__ __post_init__ __new__ __repr__ __str__ __eq__ __hash__ __len__".split())
+
 
 class Aside(Bounds[L]):
     def pointless(self, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None) -> bool:
@@ -89,7 +91,7 @@ class Aside(Bounds[L]):
         classes = [cls for cls in dict.fromkeys(map(self.class_of, objects)) if cls is not None]
         bases = [base for cls in classes for base in self.mro(cls) if isinstance(base, ClassV)]
         found = ((name, node) for base in bases for name, node in class_body(base.node).items())
-        return any(isinstance(node, nodes.FunctionDef) and not name.startswith("__") for name, node in found)
+        return any(isinstance(node, nodes.FunctionDef) and name not in _OF_DATA for name, node in found)
 
     def of_some_ranks(self, value: Value) -> bool:
         """Is it something else on some ranks, such as a file that one of them has opened?"""

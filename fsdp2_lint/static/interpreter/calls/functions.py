@@ -181,7 +181,7 @@ class Functions(Aside[L]):
         if frame.yields:
             items = tuple((self.relative(path, start), value) for path, value in frame.yields)
             return self.listed(Items(items, False))
-        self.frame_flow = frame.flow_of_body
+        self.frame_flow, self.frame_behind = frame.flow_of_body, frame.behind
         result = choose(unmarked([(self.relative(path, start), value) for path, value in frame.returns], frame.id))
         return self.as_annotated(func, result)
 

@@ -89,10 +89,13 @@ class Managers(Iteration[L]):
         return flow
 
     def around_yield(self, call: NotEntered, node: nodes.NodeNG, inner: Callable[[Value], int]) -> int:
-        self.frame_flow = 0
+        self.frame_flow, self.frame_behind = 0, []
         self.call_function(
             call.func, [*call.args], dict(call.kwargs), node, receiver=call.receiver, why=call.why, on_yield=inner
         )
+        for learned in self.frame_behind if len(self.frame_behind) == 1 else ():
+            for formula, truth in learned.literals:  # such as that no round of a loop in the body has returned
+                self.guard = self.guard.add(formula, truth) or self.guard
         return self.frame_flow or FALL
 
     def may_matter(self, leaf: Value) -> bool:

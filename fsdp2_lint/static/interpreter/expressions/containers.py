@@ -270,10 +270,12 @@ class Containers(Names[L]):
 
     def set_missing(self, leaf: DictV, key: Value, make: Callable[[], Value], node: nodes.NodeNG) -> None:
         """A key gets a value on the paths on which the dict does not have it yet; unseen code may have."""
-        if why := self.entries(leaf).open_why:
+        held = self.entries(leaf)
+        put_in = isinstance(key, Const) and not all(isinstance(name, KNOWN_KEYS) for name, _, _ in held.entries)
+        if why := held.open_why or ("may stand under a key that is not known" if put_in else ""):
             make = partial(self.perhaps_put, make, why)
         missing: PathCondition | None = self.guard
-        for name, path, _ in self.entries(leaf).entries:
+        for name, path, _ in held.entries:
             if name == key and missing is not None:
                 missing = missing.add(path.formula, False)
         if missing is None:

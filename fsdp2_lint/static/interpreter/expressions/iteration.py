@@ -118,8 +118,10 @@ class Iteration(Conditions[L]):
         frames, calls = self.frames, self.calls
         self.frames, self.calls = frames[:-1], calls[:-1]
         self.suspended.append(frame)
+        entered = self.guard
         try:
             frame.flow_of_body |= frame.on_yield(value) if frame.on_yield is not None else FALL
+            frame.behind.append(self.relative(self.guard, entered))
         except Diverges:  # what stands behind the yield is there to clean up
             frame.flow_of_body |= RAISE
         finally:
