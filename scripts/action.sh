@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What action.yml runs: installs fsdp2-lint into a virtual environment of its own, and checks; then rehearses, if asked.
-# The exit code is that of `fsdp2-lint check`: 0 nothing found, 1 findings, 2 abnormal, which includes bad input.
+# The exit code is that of `fsdp2-lint check`: 0 nothing found, 1 findings, 2 if something failed, which includes bad input.
 set -euo pipefail
 
 python="${FSDP2_LINT_PYTHON:-python3}"

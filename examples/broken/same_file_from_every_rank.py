@@ -1,7 +1,7 @@
 """All ranks write the file for which only rank 0 has the weights.
 
 Gathering with cpu_offload=True gives the state dict to rank 0 and an empty dict to all others. Without a test of the
-rank they all write it to one file, and the last one wins: the file ends empty, or damaged. torch.save belongs under
+rank they all write it to one file, and the last one wins: the file ends up empty or corrupt. torch.save belongs under
 ``if dist.get_rank() == 0``.
 """
 

@@ -2,7 +2,7 @@
 
 A DistributedSampler shuffles the whole data set on each rank and takes the rank's part of that order. With other seeds
 the parts come from other orders: they overlap, and a quarter of the samples is never seen by two ranks. The batches
-differ, so nothing looks wrong. The seed belongs to all ranks, and the rank chooses the part.
+differ, so nothing looks wrong. Give all ranks one seed: the sampler picks the part by rank.
 """
 
 import os

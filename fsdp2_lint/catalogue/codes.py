@@ -60,6 +60,6 @@ def unknown(given: str, known: Collection[str] = ()) -> str:
     """What is said of a word that is none of ``known``: codes and names, unless others those that there are."""
     if (like_a_code := _LIKE_A_CODE.fullmatch(given)) is not None:
         if max(likeness(like_a_code[1].upper(), each) for each in (PREFIX, ALL)) < _ALIKE:
-            return f"{given!r} is no code of this tool"
+            return f"{given!r} is not a rule"
     meant = given.lower() if "-" in given else given.upper()
     return f"unknown code or name {given!r}{nearest(meant, known or (*selectable(), *named()))}"

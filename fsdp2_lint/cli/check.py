@@ -28,15 +28,13 @@ class _Check(click.Command):
 @click.option(
     "--exit-non-zero-on-fix", is_flag=True, help="With --fix: exit with 1 also if all that was found is fixed."
 )
-@click.option(
-    "--add-ignore", metavar="[=REASON]", help="Write a comment that silences it above each finding, with the reason."
-)
+@click.option("--add-ignore", metavar="[=REASON]", help="Add an ignore comment above each finding, with the reason.")
 @click.option("--baseline", metavar="FILE", type=click.Path(dir_okay=False), help="Known findings not to report again.")
 @click.option("--update-baseline", is_flag=True, help="Write the findings of this run to the baseline.")
 @click.option("--statistics", is_flag=True, help="Count findings by code, in place of showing them.")
 @click.option("--max-findings", type=click.IntRange(min=1), metavar="N", help="Show N findings and say how many more.")
 @click.option("--show-files", is_flag=True, help="List the files that would be checked.")
-@click.option("--show-settings", is_flag=True, help="Show the settings that hold here.")
+@click.option("--show-settings", is_flag=True, help="Show the settings that apply here.")
 def check(
     output_format: str,
     confirm: str | None,
@@ -56,7 +54,7 @@ def check(
     """Check files and folders (default: this folder; - reads stdin).
 
     Nothing that is checked is imported or run. Exit codes: 0 nothing found, 1 findings, 2
-    abnormal, such as a file that cannot be read.
+    if something failed, such as a file that cannot be read.
     """
     from fsdp2_lint.cli import baseline as baselines
 

@@ -11,9 +11,9 @@ from fsdp2_lint.cli.streams import CLEAN, note
 @click.argument("paths", nargs=-1, type=click.Path())
 @click.option("--cache-dir", metavar="FOLDER", type=click.Path(file_okay=False), help="Remove what is kept there.")
 def clean(paths: tuple[str, ...], cache_dir: str | None) -> int:
-    """Remove what earlier runs kept in the cache.
+    """Remove the cache of earlier runs.
 
-    Of the project of PATHS (default: this folder).
+    PATHS choose the project whose cache is removed (default: the project of this folder).
     """
     from fsdp2_lint.files.discovery import project_root
     from fsdp2_lint.output import plural

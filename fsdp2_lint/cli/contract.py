@@ -16,18 +16,18 @@ from fsdp2_lint.cli.streams import ABNORMAL, Failure, deliver
 @click.option("--confirm", type=click.Path(file_okay=False), help="Settle unknowns with the report of a job.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def contract(output_format: str, confirm: str | None, **given: Any) -> int:
-    """Say of each model which rules hold, and why.
+    """Show for each model which rules are kept, and why.
 
-    Violated, upheld or unknown. It begins with the five points of the contract. A rule is listed
-    under a model if something was seen that it judges; what belongs to no single model, such as a
-    save or an import, under its program. The last lines say how far each program was followed. Exit
-    codes: 0 nothing violated, 1 a rule is violated, 2 abnormal, also where no model of those with
+    Each rule is violated, upheld or unknown. The five points of the contract come first. A rule is
+    listed under a model if something was seen that it judges; what belongs to no single model, such
+    as a save or an import, under its program. The last lines say how far each program was followed. Exit
+    codes: 0 nothing violated, 1 a rule is violated, 2 if something failed or none of the models with
     FSDP2 was judged. Comments that silence findings do not change verdicts.
     """
     from fsdp2_lint.catalogue import registry
     from fsdp2_lint.catalogue.codes import OWN_CODES
     from fsdp2_lint.output import contract as verdicts
-    from fsdp2_lint.output import looked_at, plural
+    from fsdp2_lint.output import plural
 
     options = Options(**given)
     report = analyse(options)
@@ -47,8 +47,7 @@ def contract(output_format: str, confirm: str | None, **given: Any) -> int:
     deliver(text, options.output_file)
     code = options.exit_code(report, found=told.violated)
     if not (judged or report.candidates or report.linked or report.failures):
-        files = looked_at(len(report.files), report.candidates, linked=report.linked)
-        options.say(f"There is no model to judge in {files}.")
+        options.say(f"No model that is sharded with FSDP2 in {plural(len(report.files), 'file')}.")
         return code
     if not judged and code != ABNORMAL:
         # Success would read as "the contract holds", and nothing was judged.

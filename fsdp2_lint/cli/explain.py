@@ -12,7 +12,7 @@ from fsdp2_lint.cli.streams import CLEAN, Failure, deliver
 @click.argument("code", shell_complete=completion.code)
 @click.option("--examples", is_flag=True, help="The whole page, with what was measured, exceptions and programs.")
 def explain(code: str, examples: bool) -> int:
-    """Say what a rule checks, why, and how to fix it.
+    """Explain what a rule checks, why, and how to fix it.
 
     CODE is its code or its name.
     """

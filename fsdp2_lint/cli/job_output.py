@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    of_codes("--select", "Judge only these codes or prefixes."),
+    of_codes("--select", "Check only these codes or prefixes."),
     of_codes("--ignore", "Leave out these codes or prefixes."),
     click.option("--output-format", type=click.Choice(FORMATS), default="full", show_default=True),
     click.option("-o", "--output-file", type=click.Path(dir_okay=False), help="Write the findings there."),

@@ -38,7 +38,7 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
     click.argument("paths", nargs=-1, type=click.Path()),
     of_codes(
         "--select",
-        "Judge only these codes or prefixes, such as FSDP6; the selection of the settings does not count. ALL adds"
+        "Check only these codes or prefixes, such as FSDP6; overrides the selection in the settings. ALL adds"
         " advice (info).",
     ),
     of_codes("--extend-select", "Judge these in addition."),
@@ -47,13 +47,15 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
         "--target-torch",
         metavar="VERSION",
         callback=lambda context, option, value: _version(value),
-        help="The torch that the code is to run on, such as 2.8. Default: the setting target-torch, else the version"
-        " that the project pins, else the newest known.",
+        help="The version of torch that the code will run on, such as 2.8. Default: the setting target-torch, else the"
+        " version that the project pins, else the newest known.",
     ),
     click.option("--config", metavar="FILE", type=click.Path(dir_okay=False), help="Read the settings from this file."),
     click.option("--isolated", is_flag=True, help="Read no settings."),
     click.option(
-        "--force-exclude", is_flag=True, help="Leave out what is excluded although it is named, as pre-commit does."
+        "--force-exclude",
+        is_flag=True,
+        help="Apply `exclude` to files that are named on the command line, too, as pre-commit needs.",
     ),
     click.option("--stdin-filename", metavar="FILE", help="The name of what is read from stdin when PATHS is -."),
     click.option(
@@ -68,7 +70,7 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
         metavar="N",
         help="How many processes follow the programs of a large project. Default: by the processors, at most 8.",
     ),
-    click.option("--no-cache", is_flag=True, help="Work out everything anew, and keep nothing for the next run."),
+    click.option("--no-cache", is_flag=True, help="Do not read or write the cache."),
     click.option(
         "--cache-dir",
         metavar="FOLDER",
@@ -80,7 +82,10 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option("-q", "--quiet", is_flag=True, help="Only findings, errors and warnings: no summary, no progress."),
     click.option(
-        "-o", "--output-file", type=click.Path(dir_okay=False), help="Write the findings there and not to stdout."
+        "-o",
+        "--output-file",
+        type=click.Path(dir_okay=False),
+        help="Write the findings to this file instead of stdout.",
     ),
     click.option(
         "--color",

@@ -61,13 +61,15 @@ class Numbers(click.ParamType[tuple[int, ...]]):
     "--steps", type=click.IntRange(min=0), default=2, show_default=True, help="Optimizer steps; 0: to the script's end."
 )
 @click.option("--gpus-per-node", type=click.IntRange(min=1), default=8, show_default=True)
-@click.option("--ranks", type=Numbers(0), default=(), metavar="N,N…", help="Play these. Default: one of each kind.")
+@click.option(
+    "--ranks", type=Numbers(0), default=(), metavar="N,N…", help="Simulate these ranks. Default: one of each kind."
+)
 @click.option(
     "--stall-after",
     type=click.FloatRange(min=0),
     default=600.0,
     show_default=True,
-    help="Seconds in which nothing happens until a rank is given up; 0: it never is.",
+    help="Give up on a rank after this many seconds without progress; 0: never.",
 )
 @click.option("--json", type=click.Path(dir_okay=False), metavar="FILE", help="Write plan, memory and findings there.")
 @click.option("--html", type=click.Path(dir_okay=False), metavar="FILE", help="Write a page with pictures there.")
@@ -81,8 +83,8 @@ def preflight(**given: Any) -> int:
     """Rehearse a job of any size without GPUs.
 
     fsdp2-lint preflight --world-size 8,1024 train.py ARGS. The script is not changed: it runs once per kind of
-    rank in a world where the other ranks are made up. Without a script, those of the setting `rehearsals` run.
-    Exit codes: 0 nothing found, 1 findings, 2 abnormal, 3 the script could not be rehearsed, or no fully_shard
+    rank, with the other ranks simulated. Without a script, those of the setting `rehearsals` run. Exit codes:
+    0 nothing found, 1 findings, 2 if something failed, 3 the script could not be rehearsed, or no fully_shard
     was seen.
     """
     options = JobOptions.of(given)

@@ -16,10 +16,10 @@ from fsdp2_lint.cli.job_output import JobOptions, job_options, present, read_cho
 def report(folder: str, **given: Any) -> int:
     """Merge what the ranks of a job reported.
 
-    Also those of a job that was killed.
+    Also works for a job that was killed.
 
-    FOLDER is that of a job, or the one with the folders of several: then it is the newest. Exit
-    codes: 0 nothing found, 1 findings, 2 abnormal or not complete, 3 nothing was checked.
+    FOLDER is the folder of one job, or a folder that contains several (the newest is used). Exit codes:
+    0 nothing found, 1 findings, 2 if something failed or is not complete, 3 nothing was checked.
     """
     options = JobOptions.of(given)  # first: a misspelt code is an error whatever there is to read
     return present(read_chosen(Path(folder)), options)

@@ -78,7 +78,7 @@ def summary(report: Report) -> str:
     if report.cut:
         said += f" Not followed to the end: {report.cut} of {plural(report.programs, 'program')} (see --budget)."
     if report.unseen:
-        said += f" Not all was checked: {report.unseen.counted()} above."
+        said += f" Incomplete: {report.unseen.counted()} above."
     if report.gone:
         said += f" {len(report.gone)} of the baseline are gone (--update-baseline drops them)."
     if report.left_out:

@@ -22,8 +22,10 @@ LAUNCHED = "FSDP2_LINT_LAUNCHED"  # set in ranks whose parent merges the reports
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option("--check", is_flag=True, help="Watch the job and judge its contract. The default, and the only mode yet.")
-@click.option("--nproc-per-node", metavar="N", help="Start torchrun with so many ranks on this machine.")
+@click.option(
+    "--check", is_flag=True, help="Watch the job and judge its contract. The default, and currently the only mode."
+)
+@click.option("--nproc-per-node", metavar="N", help="Start torchrun with this many ranks on this machine.")
 @click.option(
     "--steps", type=click.IntRange(min=0), default=3, show_default=True, help="Optimizer steps to watch; 0: all."
 )
@@ -32,7 +34,7 @@ LAUNCHED = "FSDP2_LINT_LAUNCHED"  # set in ranks whose parent merges the reports
     type=click.FloatRange(min=0),
     default=10.0,
     show_default=True,
-    help="Seconds that the others may wait for a rank until it is reported; 0: never.",
+    help="Report a rank once the others have waited for it this long (seconds); 0: never.",
 )
 @click.option(
     "--watch/--no-watch", default=True, show_default=True, help="Compare what the ranks issue to the end of the job."
@@ -49,8 +51,8 @@ def run(check: bool, nproc_per_node: str | None, **given: Any) -> int:
 
     Under torchrun: torchrun --nproc-per-node N -m fsdp2_lint run --check train.py ARGS, or run
     --check -m package.train ARGS. The script is not changed, and neither are its numbers. Exit codes:
-    0 nothing found, 1 findings, 2 abnormal or not complete, 3 nothing was checked since no fully_shard
-    was seen. A script that fails keeps its own code.
+    0 nothing found, 1 findings, 2 if something failed or is not complete, 3 nothing was checked since
+    no fully_shard was seen. A script that fails keeps its own code.
     """
     options = JobOptions.of(given)
     with refused():

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 @click.option("--since", required=True, metavar="FILE", help="What `check --output-format json -o FILE` found before.")
 @click.option("--output-format", type=click.Choice(comparison.FORMATS), default="text", show_default=True)
 def verify(since: str, output_format: str, **given: Any) -> int:
-    """Say which findings are fixed, silenced, left or new.
+    """Show which findings are fixed, silenced, left or new.
 
     A finding counts as fixed only if its rule is proved for the same model now; what is gone
     without that proof is listed as gone. Exit codes: 0 all are fixed, or gone with no less seen of
-    their models than before, and nothing is new; 1 otherwise; 2 abnormal.
+    their models than before, and nothing is new; 1 otherwise; 2 if something failed.
     """
     from fsdp2_lint.findings.verify import compare
 
@@ -47,4 +47,4 @@ def _read(file: str) -> list[Finding]:
     except OSError as error:
         raise Failure(f"{file}: cannot be read: {error.strerror or error}") from None
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise Failure(f"{file}: does not hold what `check --output-format json` prints") from None
+        raise Failure(f"{file}: does not contain what `check --output-format json` prints") from None

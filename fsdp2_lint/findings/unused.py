@@ -79,14 +79,15 @@ def _site(path: str, comment: Comment) -> Site:
 
 def _finding(path: str, comment: Comment, idle: set[str], known: Collection[str], sources: Sources) -> Finding:
     named = ", ".join(sorted(idle))
-    wrong = ", ".join(sorted(idle - {*known}))
-    why = f"there is no code {wrong}" if wrong else "nothing is found here that it silences"
-    near = "".join(nearest(each, names(), cutoff=0.6) for each in sorted(idle - {*known}) if "-" in each)
+    wrong, right = sorted(idle - {*known}), sorted(idle & {*known})
+    said = [f"{', '.join(wrong)} {'is not a rule' if len(wrong) == 1 else 'are not rules'}"] if wrong else []
+    said += [f"{', '.join(right)} {'is' if len(right) == 1 else 'are'} not found here"] if right else []
+    near = "".join(nearest(each, names(), cutoff=0.6) for each in wrong if "-" in each)
     return Finding(
         code=CODE,
         name=NAME,
         severity=Severity.WARNING,
-        message=f"the comment silences {named}, and {why}",
+        message=f"{', and '.join(said)}: in this comment {'it does' if len(idle) == 1 else 'they do'} nothing",
         primary=Label(_site(path, comment), "not needed"),
         help=f"remove {f'{named} from ' if (comment.codes or set()) - idle else ''}the comment{near}",
         fix=Fix((_removal(path, comment, idle, sources),)),

@@ -64,7 +64,8 @@ def looked_at(files: int, candidates: int, *, linked: bool) -> str:
 def not_judged(selected: bool, skipped: Sequence[str]) -> str:
     """Why nothing at all was judged, as a sentence; nothing if that is not so."""
     if skipped:
-        return f"No file was checked: {' and '.join(skipped)} {'leaves' if len(skipped) == 1 else 'leave'} none."
+        patterns = " and ".join(f"`{each}`" for each in skipped)
+        return f"No file was checked: {patterns} {'leaves' if len(skipped) == 1 else 'leave'} out every file."
     return "" if selected else NOTHING_SELECTED
 
 

@@ -29,7 +29,7 @@ def render(
     summary = plural(len(findings), "finding") + (f" ({count(findings)})" if findings else "")
     summary += f"; {left_out} more not shown" if left_out else ""
     rest = [f"{'not checked' if kind == 'error' else kind}: {_short(clean(line))}" for kind, line in unseen]
-    summary += f"; not all was checked: {unseen.counted()}" if unseen else ""
+    summary += f"; incomplete: {unseen.counted()}" if unseen else ""
     return "".join(f"{line}\n" for line in [*map(_line, findings), *rest, summary])
 
 

@@ -43,7 +43,7 @@ def summary(compared: Comparison) -> str:
         (compared.new, "new"),
     )
     said = [f"{len(findings)} {words}" for findings, words in told if findings]
-    rest = f" Not all was checked: {compared.report.unseen.counted()} above." if compared.report.unseen else ""
+    rest = f" Incomplete: {compared.report.unseen.counted()} above." if compared.report.unseen else ""
     return f"{', '.join(said) or 'There was nothing to fix'}.{rest}"
 
 

@@ -117,7 +117,7 @@ def _version(value: Any) -> tuple[int, int]:
     if not isinstance(value, str):  # 2.10 as a number would be 2.1
         raise ValueError(f'has to be text, such as "2.8", and is {value!r}')
     if not re.search(_VERSION, value):
-        raise ValueError(f"{value!r} is no version of torch, such as 2.8")
+        raise ValueError(f"{value!r} is not a version of torch (expected, for example, 2.8)")
     return known(value)
 
 

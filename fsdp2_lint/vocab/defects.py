@@ -26,7 +26,7 @@ class Defect:
 
 UNFROZEN_AFTER_FORWARD = Defect(
     Behaviour(
-        "forgets reduce_dtype for a group that is frozen at the first forward",
+        "ignores reduce_dtype for a group that is frozen at the first forward",
         since=(2, 8),  # before, the dtypes were taken from all parameters of the group
         until=(2, 14),
         source="pytorch#186998",

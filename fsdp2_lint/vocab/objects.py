@@ -137,7 +137,7 @@ class Collection(Named, Protocol):
         """Is it a collective at all? A forward is one only on a sharded model."""
 
     def excluded_ranks(self) -> Answer[tuple[Moment | None, str]]:
-        """Is it reached by some ranks only? yes: (Moment, words) of the deciding condition."""
+        """Is it reached by some ranks only? yes: Moment of the deciding condition, and which ranks."""
 
     def decided_by_each(self) -> Answer[Place]:
         """Does each rank come here or not by what it alone has? yes: Place of the condition, and what that asks for."""

@@ -26,7 +26,7 @@ def parse(text: str) -> Version:
     """Of ``2.13``, ``2.13.1`` or ``2.13.0a0+cpu`` what counts; ValueError if it is no version."""
     found = _VERSION.fullmatch(text.strip())
     if found is None:
-        raise ValueError(f"{text!r} is no version of torch, such as 2.8")
+        raise ValueError(f"{text!r} is not a version of torch (expected, for example, 2.8)")
     return int(found[1]), int(found[2])
 
 

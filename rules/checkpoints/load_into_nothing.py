@@ -29,6 +29,6 @@ class LoadIntoNothing(Rule):
         if nothing := event.payload.receives_nothing():
             yield self.found(
                 event.when,
-                f"dcp.load fills the tensors that it is given, and gets {nothing.what}: nothing is loaded",
+                f"dcp.load loads in place, but is given {nothing.what}: nothing is loaded",
                 "there is nothing to load into",
             )

@@ -9,7 +9,7 @@ from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 class OptimizerIdsInDcp(Rule):
     code = "FSDP713"
-    summary = "the state of an optimizer is saved under the numbers of its parameters"
+    summary = "the state of an optimizer is saved by parameter index, without names"
     severity = Severity.WARNING
     judged_by = "SR"
     compares = "optimizer-numbers"
@@ -21,12 +21,12 @@ class OptimizerIdsInDcp(Rule):
         yield APPLIES
         if numbered := event.written.numbered():
             staged = event.written.staged()
-            other = "another stage" if staged.surely else "an optimizer that has its parameters in another order"
+            other = "another stage" if staged.surely else "an optimizer with its parameters in another order"
             yield self.found(
                 event.when,
-                f"{event.by} writes the state of {numbered.what.words} under numbers, 'state.0.exp_avg': {other} "
-                "loads those of other parameters, without an error",
-                "an optimizer's own state_dict() knows no names",
+                f"{event.by} keys the state of {numbered.what.words} by parameter index ('state.0.exp_avg'): {other} "
+                "silently loads the wrong states",
+                "an optimizer's own state_dict() has no parameter names",
                 *([(staged.what.when, "each rank has the parameters of its own stage")] if staged.surely else []),
                 severity=Severity.ERROR if staged.surely else None,
             )
@@ -37,8 +37,8 @@ class OptimizerIdsInDcp(Rule):
         for some, others in zip(said := parties(facts, "parameters"), said[1:2]):
             yield self.found(
                 facts[some[0]].when,
-                f"{in_words(some)} and {in_words(others)} write the state of other parameters under the same numbers, "
-                "'state.0.exp_avg': one of them is kept, and all load it, without an error",
-                "an optimizer's own state_dict() knows no names",
+                f"{in_words(some)} and {in_words(others)} write the states of different parameters under the same "
+                "index ('state.0.exp_avg'): one of them is kept, and all ranks silently load it",
+                "an optimizer's own state_dict() has no parameter names",
                 severity=Severity.ERROR,
             )

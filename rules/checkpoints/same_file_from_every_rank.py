@@ -9,13 +9,13 @@ from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 class SameFileFromEveryRank(Rule):
     code = "FSDP714"
-    summary = "every rank writes one file, and each has something else for it"
+    summary = "all ranks write to one file, with different content on each rank"
     severity = Severity.ERROR
     judged_by = "SR"
     compares = "written-files"
     help = (
         "gather on all ranks, and write on rank 0 alone: if dist.get_rank() == 0: torch.save(state, path); "
-        "what each rank has for itself needs the rank in its path"
+        "for state that differs by rank, put the rank into the path"
     )
 
     def written(self, event: FileWritten) -> Outcomes:
@@ -24,7 +24,7 @@ class SameFileFromEveryRank(Rule):
             yield self.found(
                 event.when,
                 f"each rank writes {emptied.what.words} to one file, and all but rank 0 have an empty dict: "
-                "it ends empty or damaged",
+                "the file ends up empty or corrupt",
                 "the ranks overwrite each other here",
                 (emptied.what.when, "with cpu_offload only rank 0 gets the tensors that are gathered here"),
             )
@@ -32,7 +32,7 @@ class SameFileFromEveryRank(Rule):
             yield self.found(
                 event.when,
                 f"all ranks write {own.what.words} to one file, each its own: the last one to write wins, "
-                "or the file is damaged",
+                "or the file is corrupt",
                 "the ranks overwrite each other here",
                 (own.what.when, "each rank has its own"),
             )
@@ -47,8 +47,8 @@ class SameFileFromEveryRank(Rule):
             if file and len({facts[rank].values["content"] for rank in ranks}) > 1:
                 yield self.found(
                     facts[ranks[0]].when,
-                    f"{in_words(tuple(ranks))} write {file.partition(':')[2]}, each with another content: the last one "
-                    "to write wins, or the file is damaged",
+                    f"{in_words(tuple(ranks))} write {file.partition(':')[2]}, with different contents: the last one "
+                    "to write wins, or the file is corrupt",
                     "the ranks overwrite each other here",
                 )
                 return

@@ -20,7 +20,8 @@ class ParametersChangedBeforeBackward(Rule):
             return
         yield self.found(
             event.when,
-            f"{changed.what.words} changed since the forward: the gradients are of weights that it never used",
+            f"{changed.what.words} changed since the forward: "
+            "the gradients are computed with weights that it did not use",
             "backward gathers the weights as they are now",
             (changed.what.when, "the forward ran with the weights as they were"),
             *((place.when, place.words) for place in event.taken.writes()),

@@ -23,7 +23,8 @@ class IdenticalShards(Rule):
         if same := event.model.same_numbers():
             yield self.found(
                 event.when,
-                f"all ranks draw the same numbers for their shards of {event.model.label}: the shards are copies",
+                f"all ranks draw the same random numbers for their shards of {event.model.label}: "
+                "every shard gets the same values",
                 _LABEL,
                 (same.what.when, same.what.words),
             )
@@ -37,7 +38,7 @@ class IdenticalShards(Rule):
             if len(groups_of_ranks(facts, name)) == 1:
                 yield self.found(
                     place,
-                    f"{in_words(some.ranks)} drew the same numbers for {name}: its shards are equal, bit by bit",
+                    f"{in_words(some.ranks)} drew the same random numbers for {name}: its shards are bitwise equal",
                     _LABEL,
                 )
                 return

@@ -21,10 +21,10 @@ class Fsdp1Context(Rule):
         if event.model.wrapped():
             return
         silent = event.name == "summon_full_params"
-        consequence = "does nothing, without a word" if silent else "fails with a message that does not say why"
+        consequence = "silently does nothing" if silent else "fails with an error that does not say why"
         yield self.found(
             event.when,
-            f"FSDP.{event.name} knows only FSDP1: on {event.model.label} it {consequence}",
+            f"FSDP.{event.name} supports FSDP1 only: on {event.model.label} it {consequence}",
             "a method of FSDP1 is applied here",
             (next(iter(sharded)), "the model is sharded by FSDP2 here"),
             severity=Severity.WARNING if silent else None,

@@ -1,4 +1,4 @@
-"""FSDP904: a module of FSDP2 is no FullyShardedDataParallel."""
+"""FSDP904: an FSDP2 module is not a FullyShardedDataParallel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class Fsdp1Isinstance(Rule):
         if neglected := event.model.neglected():
             yield self.found(
                 event.when,
-                f"{event.model.label} is a module of FSDP2, no FullyShardedDataParallel: {neglected.what.words}",
+                f"{event.model.label} is an FSDP2 module, not a FullyShardedDataParallel, so the check is "
+                f"false: {neglected.what.words}",
                 "this is never true",
                 (neglected.what.when, neglected.what.words),
                 (sharded.what.when, sharded.what.words),

@@ -8,10 +8,10 @@ from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 class KnownDefectOfTarget(Rule):
     code = "FSDP910"
-    summary = "the program meets a known defect of the torch that it is to run on"
+    summary = "the program meets a known defect of the torch that it will run on"
     severity = Severity.WARNING
     judged_by = "SP"
-    help = "take a torch in which it is fixed, or change the program as the message says"
+    help = "upgrade to a torch that has the fix, or change the program as the message says"
 
     def possible(self, event: DefectPossible) -> Outcomes:
         defect = event.defect

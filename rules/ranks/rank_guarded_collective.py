@@ -28,13 +28,13 @@ class RankGuardedCollective(Rule):
             return
         if event.collection.matched():
             return
-        asked, condition = excluded.what
-        message = f"{event.collection.name} needs every rank, but only ranks with {condition} come here: the job hangs"
+        asked, ranks = excluded.what
+        message = f"{event.collection.name} needs every rank, but is reached by {ranks} only: the job hangs"
         label = "all ranks must take part in this"
         if isinstance(asked, Moment):
             yield self.found_order(
                 (event.when, label),
-                (asked, "the other ranks turn away here"),
+                (asked, "the other ranks branch off here"),
                 message,
                 blame="early",
                 cause=asked,
@@ -49,7 +49,7 @@ class RankGuardedCollective(Rule):
             yield self.found_order(
                 (when, "all ranks must take part in this, or none"),
                 (asked, f"each rank decides here by {words}"),
-                f"{name} needs every rank, but each decides for itself whether it comes here, by {words}: "
+                f"{name} needs every rank, but each decides for itself whether to call it, by {words}: "
                 "where they decide differently, the job hangs",
                 blame="early",
                 cause=asked,
@@ -65,7 +65,7 @@ class RankGuardedCollective(Rule):
         words = facts[other[0]].traits["words"]
         yield self.found(
             fact.places["issued"],
-            f"{fact.traits['by']} needs every rank, but only {in_words(inside)} came here: the job hangs",
+            f"{fact.traits['by']} needs every rank, but was reached by {in_words(inside)} only: the job hangs",
             "all ranks must take part in this",
             (fact.when, f"{in_words(inside)}: {fact.traits['words']}"),
             (facts[other[0]].when, f"{in_words(other)}: {words or 'its last collective'}"),

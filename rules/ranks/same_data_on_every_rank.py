@@ -25,7 +25,7 @@ class SameDataOnEveryRank(Rule):
             dealt, divided = apart.what
             yield self.found(
                 dealt.when,
-                "the global rank deals out the data: ranks that share layers compute their parts for different samples",
+                "the data is split by global rank: ranks that share layers compute their parts for different samples",
                 dealt.words,
                 (divided.when, divided.words),
                 (event.when, "this forward is trained on them"),
@@ -34,7 +34,7 @@ class SameDataOnEveryRank(Rule):
         if by_node := event.batch.same_on_every_node():
             yield self.found(
                 by_node.what.when,
-                "LOCAL_RANK deals out the data, and all nodes count alike: each node trains on the same batches",
+                "the data is split by LOCAL_RANK, which repeats on every node: all nodes train on the same batches",
                 by_node.what.words,
                 (event.when, "this forward is trained on them"),
                 severity=Severity.WARNING,
@@ -43,7 +43,7 @@ class SameDataOnEveryRank(Rule):
         if by_dimension := event.batch.same_in_each_replica():
             yield self.found(
                 by_dimension.what.when,
-                "one dimension of the mesh deals out the data: ranks that differ on the other one get the same batches",
+                "the data is split along one mesh dimension: ranks that differ on the other one get the same batches",
                 by_dimension.what.words,
                 (event.when, "this forward is trained on them"),
             )

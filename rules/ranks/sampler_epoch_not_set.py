@@ -8,7 +8,7 @@ from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 class SamplerEpochNotSet(Rule):
     code = "FSDP809"
-    summary = "a DistributedSampler shuffles alike in each epoch, for nobody calls set_epoch()"
+    summary = "a DistributedSampler uses the same order in every epoch because nothing calls set_epoch()"
     severity = Severity.WARNING
     judged_by = "S"
     help = "call sampler.set_epoch(epoch) at the beginning of each epoch"

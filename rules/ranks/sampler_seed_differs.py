@@ -13,7 +13,10 @@ class SamplerSeedDiffers(Rule):
     severity = Severity.ERROR
     judged_by = "SR"
     compares = "sampler"
-    help = "give DistributedSampler one seed on all ranks, and set_epoch the same number: the rank chooses the part"
+    help = (
+        "give DistributedSampler one seed on all ranks, and pass the same epoch to set_epoch; "
+        "the sampler picks each rank's part"
+    )
 
     def made(self, event: SamplerMade) -> Outcomes:
         yield APPLIES
@@ -21,7 +24,7 @@ class SamplerSeedDiffers(Rule):
             yield self.found(
                 event.when,
                 f"each rank shuffles with {own.what.words}: their parts overlap, and some samples are never seen",
-                "this sampler deals out the data",
+                "this sampler splits the data",
                 (own.what.when, "each rank has its own here"),
             )
 
@@ -37,5 +40,5 @@ class SamplerSeedDiffers(Rule):
         yield self.found(
             some.when,
             f"the data is shuffled with {said}: the parts of the ranks overlap, and some samples are never seen",
-            "this sampler deals out the data",
+            "this sampler splits the data",
         )

@@ -20,6 +20,6 @@ class AutogradGradUnreduced(Rule):
                 event.when,
                 f"torch.autograd.grad returns each rank's own gradient for parameters of {event.model.label}: FSDP2 "
                 "reduces only what backward() computes",
-                "nothing adds these up over the ranks; of parameters in shards they are None",
+                "nothing adds these up over the ranks; for sharded parameters they are None",
                 (sharded.what.when, "the parameters are sharded here"),
             )

@@ -18,7 +18,7 @@ class ClipSawNoGradients(Rule):
         for unseen in event.model.unseen():
             yield self.found(
                 unseen.clipped,
-                f"this clips none of the gradients of {unseen.label}, and the step uses them as they are",
+                f"this clips no gradient of {unseen.label}, so the optimizer steps with unclipped gradients",
                 f"{unseen.label} {unseen.why.words}",
                 (unseen.why.when, "this is why clipping does not see them"),
                 (event.when, "the step uses gradients that were not clipped"),

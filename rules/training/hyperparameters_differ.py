@@ -22,7 +22,7 @@ class HyperparametersDiffer(Rule):
         if own := event.given.differ():
             yield self.found(
                 event.when,
-                f"{event.name} is another one on each rank: each updates its shards of a parameter in its own way",
+                f"{event.name} differs between ranks, so they update their shards of a parameter differently",
                 "each rank has a number of its own here",
                 (own.what.when, own.what.words),
             )
@@ -37,7 +37,7 @@ class HyperparametersDiffer(Rule):
                 some = facts[sides[0][0][0]]
                 yield self.found(
                     some.places[name],
-                    f"{name} is {said}: each updates its shards of a parameter in its own way",
+                    f"{name} is {said}, so they update their shards of a parameter differently",
                     "this decides it",
                     (some.when, "this step is made with it"),
                 )

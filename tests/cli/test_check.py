@@ -41,7 +41,7 @@ def test_findings_on_stdout_and_the_rest_on_stderr(cli: Cli, engine: fake.Engine
     assert ran.out.count("\n") == 1 and ran.out.startswith("train.py:3:1: FSDP601 error ")
     assert ran.err == (
         "warning: out of budget, so its verdicts are unknown: main in train.py\n"
-        "Found 1 error in 2 files. Not all was checked: 1 warning above.\n"
+        "Found 1 error in 2 files. Incomplete: 1 warning above.\n"
     )
 
 
@@ -245,7 +245,7 @@ def test_a_defect_is_one_clear_line(cli: Cli, engine: fake.Engine, tree: Path, e
     said, where, summary = ran.err.splitlines()
     assert said.startswith(f"error: internal error in the analysis: {type(error).__name__}")
     assert "please report it" in where
-    assert summary == "Nothing was found in 2 files before something went wrong. Not all was checked: 1 error above."
+    assert summary == "Nothing was found in 2 files before something went wrong. Incomplete: 1 error above."
 
 
 def test_interruption(cli: Cli, engine: fake.Engine, tree: Path) -> None:

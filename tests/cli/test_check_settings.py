@@ -225,7 +225,9 @@ def test_all_may_be_excluded_and_that_is_said(
     settings(f'exclude = ["{pattern}"]\n')
     for arguments in ([], ["."], [tree], ["--force-exclude", "train.py"]):
         ran = cli("check", *arguments)
-        assert (ran.code, ran.out, ran.err) == (0, "", "No file was checked: exclude leaves none.\n"), arguments
+        assert (ran.code, ran.out, ran.err) == (0, "", "No file was checked: `exclude` leaves out every file.\n"), (
+            arguments
+        )
     assert cli("check", "--show-files").out == ""
     assert cli("check", "--output-format", "json").out == "[]\n"
     assert cli("check", "--show-files", "train.py").out == "train.py\n", "it was named"
@@ -246,4 +248,6 @@ def test_what_git_ignores_is_no_reason_to_pass(cli: Cli, tree: Path) -> None:
     (tree / ".gitignore").write_text("*.py\n")
     ran = cli("check", ".")
     assert (ran.code, ran.err) == (2, "error: no Python files in . but for what .gitignore leaves out\n")
-    assert cli("check", "--force-exclude", "train.py").err == "No file was checked: .gitignore leaves none.\n"
+    assert (
+        cli("check", "--force-exclude", "train.py").err == "No file was checked: `.gitignore` leaves out every file.\n"
+    )

@@ -283,7 +283,7 @@ def test_contract_of_a_project_without_fsdp2_is_no_failure(cli: Cli, engine: fak
         ran = cli("contract", *arguments)
         files = "1 file" if "train.py" in arguments else "2 files"
         assert (ran.code, ran.out) == (0, ""), arguments
-        assert ran.err == f"There is no model to judge in {files}, none with FSDP2.\n"
+        assert ran.err == f"No model that is sharded with FSDP2 in {files}.\n"
     assert json.loads(cli("contract", "--output-format", "json").out)["models"] == []
     assert cli("contract", ".", "missing.py").code == 2
 

@@ -88,7 +88,7 @@ def test_what_was_not_written_by_check(cli: Cli, script: Path, text: str) -> Non
     Path("before.json").write_text(text)
     ran = cli("verify", "--since", "before.json")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "error: before.json: does not hold what `check --output-format json` prints\n"
+    assert ran.err == "error: before.json: does not contain what `check --output-format json` prints\n"
 
 
 DEEP = "[" * 100_000
@@ -109,7 +109,7 @@ WRONG = {
 def test_what_is_hard_to_parse(cli: Cli, script: Path, text: str) -> None:
     Path("before.json").write_text(text)
     ran = cli("verify", "--since", "before.json")
-    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1) and "does not hold what" in ran.err
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1) and "does not contain what" in ran.err
 
 
 @pytest.mark.parametrize("key", WRONG)
@@ -117,7 +117,7 @@ def test_values_of_a_wrong_type(cli: Cli, script: Path, key: str) -> None:
     held = json.loads(Path("before.json").read_text())
     Path("before.json").write_text(json.dumps([{**held[0], key: WRONG[key]}]))
     ran = cli("verify", "--since", "before.json")
-    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1) and "does not hold what" in ran.err
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1) and "does not contain what" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -128,13 +128,13 @@ def test_what_was_seen_of_a_wrong_type(cli: Cli, script: Path, key: str) -> None
     held[0]["about"][0][key] = 7.5
     Path("before.json").write_text(json.dumps(held))
     ran = cli("verify", "--since", "before.json")
-    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1) and "does not hold what" in ran.err
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1) and "does not contain what" in ran.err
 
 
 def test_files_that_are_no_json(cli: Cli, script: Path) -> None:
     for path in ("/etc/passwd", "trainer.py"):
         ran = cli("verify", "--since", path)
-        assert (ran.code, ran.out) == (2, "") and "does not hold what" in ran.err
+        assert (ran.code, ran.out) == (2, "") and "does not contain what" in ran.err
 
 
 def test_a_file_that_is_not_there(cli: Cli, script: Path) -> None:

@@ -102,7 +102,7 @@ def test_a_comment_that_is_used_is_not_told() -> None:
     data = b"# fsdp2-lint: ignore[FSDP601, FSDP602]\nf(\n    a,\n)\n"
     here = fake.finding(fake.site(PATH, 3))
     (partly,) = told(data, here)
-    assert partly.message == "the comment silences FSDP602, and nothing is found here that it silences"
+    assert partly.message == "FSDP602 is not found here: in this comment it does nothing"
     assert partly.help == "remove FSDP602 from the comment"
     assert told(data, here, fake.finding(fake.site(PATH, 2), code="FSDP602")) == []
     assert mended(data, here) == b"# fsdp2-lint: ignore[FSDP601]\nf(\n    a,\n)\n"
@@ -110,10 +110,13 @@ def test_a_comment_that_is_used_is_not_told() -> None:
 
 def test_a_code_that_does_not_exist_is_told() -> None:
     (finding,) = told(b"f()  # fsdp2-lint: ignore[FSDP907, FSDP699]\n")
-    assert finding.message == "the comment silences FSDP699, and there is no code FSDP699"
+    assert finding.message == "FSDP699 is not a rule: in this comment it does nothing"
     (finding,) = told(b"f()  # fsdp2-lint: ignore[naive-torch-sav]\n")
-    assert finding.message == "the comment silences naive-torch-sav, and there is no code naive-torch-sav"
+    assert finding.message == "naive-torch-sav is not a rule: in this comment it does nothing"
     assert finding.help == "remove the comment; did you mean naive-torch-save?"
+    (finding,) = told(b"f()  # fsdp2-lint: ignore[FSDP601, FSDP699, FSDP698]\n")
+    said = "FSDP698, FSDP699 are not rules, and FSDP601 is not found here: in this comment they do nothing"
+    assert finding.message == said
 
 
 MALFORMED = [

@@ -56,7 +56,7 @@ CASES = {
         ({"a": "x", "b": "y"}, {"a": "p", "b": "q"}),
         ({"a": "x", "b": "y"}, {"a": "p", "b": "y"}),
         21,
-        "ranks 0-1 drew the same numbers for b: its shards are equal, bit by bit",
+        "ranks 0-1 drew the same random numbers for b: its shards are bitwise equal",
     ),
     "FSDP315": Case(
         "outside-gradients",
@@ -100,7 +100,7 @@ CASES = {
         ({"issued": "a"}, {"issued": "a"}),
         ({"issued": "a"}, {"issued": "b"}),
         20,
-        "barrier() needs every rank, but only rank 0 came here: the job hangs",
+        "barrier() needs every rank, but was reached by rank 0 only: the job hangs",
         TURN | {"parted": "guard"},
     ),
     "FSDP802": Case(
@@ -149,7 +149,7 @@ CASES = {
         ({"lr": "0.1", "betas": "x"}, {"lr": "0.1", "betas": "x"}),
         ({"lr": "0.1", "betas": "x"}, {"lr": "0.2", "betas": "x"}),
         20,
-        "lr is 0.1 on rank 0 and 0.2 on rank 1: each updates its shards of a parameter in its own way",
+        "lr is 0.1 on rank 0 and 0.2 on rank 1, so they update their shards of a parameter differently",
     ),
     "FSDP620": Case(
         "no-gradient",
@@ -172,15 +172,15 @@ CASES = {
         ({"parameters": "p"}, {"parameters": "p"}),
         ({"parameters": "p"}, {"parameters": "q"}),
         9,
-        "rank 0 and rank 1 write the state of other parameters under the same numbers, 'state.0.exp_avg': "
-        "one of them is kept, and all load it, without an error",
+        "rank 0 and rank 1 write the states of different parameters under the same index "
+        "('state.0.exp_avg'): one of them is kept, and all ranks silently load it",
     ),
     "FSDP714": Case(
         "written-files",
         ({"file": "host:/m.pt", "content": "p"}, {"file": "host:/n.pt", "content": "q"}),
         ({"file": "host:/m.pt", "content": "p"}, {"file": "host:/m.pt", "content": "q"}),
         9,
-        "ranks 0-1 write /m.pt, each with another content: the last one to write wins, or the file is damaged",
+        "ranks 0-1 write /m.pt, with different contents: the last one to write wins, or the file is corrupt",
     ),
     "FSDP808": Case(
         "batch",

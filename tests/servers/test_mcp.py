@@ -95,7 +95,7 @@ def test_what_cannot_be_done_is_said(project: Path) -> None:
     async def dialogue(client: Client) -> None:
         for tool, arguments, words in (
             ("explain", {"code": "FSDP6O1"}, "did you mean FSDP"),
-            ("check", {"select": ["X"]}, "'X' is no code of this tool"),
+            ("check", {"select": ["X"]}, "'X' is not a rule"),
             ("check", {"paths": ["nowhere.py"]}, "nowhere.py: cannot be read"),
             ("verify", {"paths": ["other"]}, "call check with the same paths first"),
             ("verify", {"since": "s1"}, "s1 is neither a check of this server (none yet) nor a git revision"),

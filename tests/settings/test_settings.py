@@ -55,10 +55,10 @@ def test_the_nearest_folder_counts_alone(project: Path) -> None:
         ('target_torch = "2.8"\n', "unknown setting 'target_torch'; did you mean target-torch?"),
         ("zzz = 1\n", "unknown setting 'zzz' (known: select, extend-select, "),
         ("target-torch = 2.10\n", 'target-torch: has to be text, such as "2.8", and is 2.1'),
-        ('target-torch = "newest"\n', "target-torch: 'newest' is no version of torch, such as 2.8"),
+        ('target-torch = "newest"\n', "target-torch: 'newest' is not a version of torch (expected, for example, 2.8)"),
         ("target-torch = '9.9'\n", "target-torch: torch 9.9 is not known (known: 2.5 to 2.15)\n"),
         ("target-torch = '1.9.1'\n", "target-torch: torch 1.9 is not known (known: 2.5 to 2.15)\n"),
-        ("target-torch = '2.05'\n", "target-torch: '2.05' is no version of torch, such as 2.8\n"),
+        ("target-torch = '2.05'\n", "target-torch: '2.05' is not a version of torch (expected, for example, 2.8)\n"),
         ("target-torch = \n", "Invalid value"),
         ("exclude = 'legacy'\n", "exclude: has to be a list of text, and is 'legacy'"),
         (
@@ -66,8 +66,8 @@ def test_the_nearest_folder_counts_alone(project: Path) -> None:
             r"exclude: has to be a pattern as in .gitignore files, below this folder and with /",
         ),
         ("select = ['FSDP699']\n", "select: unknown code or name 'FSDP699'; did you mean "),
-        ("extend-select = ['F']\n", "extend-select: 'F' is no code of this tool"),
-        ("ignore = ['E501']\n", "ignore: 'E501' is no code of this tool\n"),
+        ("extend-select = ['F']\n", "extend-select: 'F' is not a rule"),
+        ("ignore = ['E501']\n", "ignore: 'E501' is not a rule\n"),
         ("ignore = ['FDSP601']\n", "ignore: unknown code or name 'FDSP601'; did you mean FSDP601?\n"),
         (
             "ignore = ['naive-torch-sav']\n",
@@ -222,7 +222,8 @@ def test_the_flag(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["check", "--target-torch", "2.13", str(project)]) == 1
     capsys.readouterr()
     assert invoke(["check", "--target-torch", "two", str(project)]) == 2
-    assert capsys.readouterr().err == "error: --target-torch: 'two' is no version of torch, such as 2.8\n"
+    said = "error: --target-torch: 'two' is not a version of torch (expected, for example, 2.8)\n"
+    assert capsys.readouterr().err == said
     for version, named in (("99.1", "99.1"), ("2.16.0+cu130", "2.16"), ("2.4", "2.4"), ("1.9", "1.9")):
         assert invoke(["check", "--target-torch", version, str(project)]) == 2
         told = f"error: --target-torch: torch {named} is not known (known: 2.5 to 2.15)\n"

@@ -61,7 +61,7 @@ def test_a_gitignore_that_is_no_file_is_said_and_the_rest_checked(cli: Cli) -> N
     os.mkfifo(".gitignore")
     code, out, err = cli("check")
     assert code == 1 and "FSDP601" in out and ".gitignore: cannot be read: it is no regular file" in err
-    assert "Not all was checked: 1 warning above." in err
+    assert "Incomplete: 1 warning above." in err
 
 
 @pytest.mark.parametrize("target", ["/dev/zero", "/dev/tty", "pipe", "socket"])
@@ -286,7 +286,7 @@ def test_what_was_not_checked_is_in_each_format_that_has_a_place(cli: Cli) -> No
     os.mkfifo(".gitignore")
     for output_format in FORMATS:
         code, out, err = cli("check", "--output-format", output_format)
-        assert code == 2 and "Not all was checked: 1 error, 1 warning above." in err
+        assert code == 2 and "Incomplete: 1 error, 1 warning above." in err
         if output_format == "sarif":
             (run,) = json.loads(out)["runs"]
             (told,) = run["invocations"]
@@ -297,7 +297,7 @@ def test_what_was_not_checked_is_in_each_format_that_has_a_place(cli: Cli) -> No
         elif output_format == "github":
             assert "\n::error title=fsdp2-lint::broken.py: " in out and "\n::warning title=fsdp2-lint::" in out
         elif output_format == "agent":
-            assert "not checked: broken.py" in out and "not all was checked: 1 error, 1 warning" in out
+            assert "not checked: broken.py" in out and "incomplete: 1 error, 1 warning" in out
         elif output_format in ("json", "gitlab"):
             assert isinstance(json.loads(out), list)
     told = json.loads(cli("contract", "--output-format", "json")[1])

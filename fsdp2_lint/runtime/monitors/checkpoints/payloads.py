@@ -119,7 +119,7 @@ class RuntimePayload:
         whole = {"the state": self.value} if "param_groups" in self.value else {}
         for name, value in (whole or {f"{key!r}": value for key, value in self.value.items()}).items():
             if _is_cold(value):
-                return yes(f"{name}, the state of an optimizer that has not made a step")
+                return yes(f"{name}, the state of an optimizer that has not stepped yet, which is empty")
         return looked("there is something to load into")
 
 

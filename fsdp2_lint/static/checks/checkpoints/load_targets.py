@@ -36,7 +36,7 @@ class StaticLoadTarget(AtStep[events.DcpLoad]):
                 continue
             cold = without_state(self.program, optimizer, self.step, with_it)
             if cold.surely:
-                return yes(f"{name}, the state of an optimizer that has not made a step")
+                return yes(f"{name}, the state of an optimizer that has not stepped yet, which is empty")
             why = why or cold.why
         why = why or self._perhaps_copies()
         return unknown(why) if why else self.program.excluded("what it fills was followed, and is there")

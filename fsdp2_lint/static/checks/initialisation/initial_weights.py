@@ -53,7 +53,7 @@ class StaticInitialWeights(Subject):
             why = self._unseen()
             if loaded.without([*others, *self._filling(load)]) is None or why:
                 return unknown(self._not_followed(load) or why)
-            return yes(Place(load.when, f"loaded where {some.what[1]} only"))
+            return yes(Place(load.when, f"loaded on {some.what[1]} only"))
         return self.program.nothing(self.obj, events.Loaded, before=self.call)
 
     def seeded_by_rank(self) -> Answer[Place]:

@@ -119,7 +119,7 @@ def _neglected(node: nodes.NodeNG, holds: bool, model: str) -> str:
     if not isinstance(node, nodes.If):
         return "the filter lets nothing through"
     if holds and node.body and isinstance(node.body[-1], nodes.Raise):
-        return "it is turned away"
+        return "it is rejected"
     skipped, other = (node.orelse, node.body) if holds else (node.body, node.orelse)
     if words := _of_fsdp2(skipped):
         return words

@@ -46,7 +46,7 @@ class StaticBatch(AtStep[events.Called]):
             return yes(Place(sampler.made.when, "this sampler takes the rank on the node for the rank in the job"))
         for loader in self._loaders():
             for stride in filter(None, (by_node(self.program, obj) for obj in given_to(self.program, loader))):
-                return self._on_nodes(Place(stride.at(self.program), "these are dealt out by the rank on the node"))
+                return self._on_nodes(Place(stride.at(self.program), "these are split by the rank on the node"))
         for part in self._parts():
             own = part.atom.state(Own)
             taken = own.when if own is not None and own.when is not None else self.step.when
@@ -208,7 +208,7 @@ class StaticBatch(AtStep[events.Called]):
         if why:
             return unknown(why)
         if sampler is not None:
-            return yes(Place(sampler.made.when, "this sampler deals out to one rank alone"))
+            return yes(Place(sampler.made.when, "this sampler is made for one rank, so it splits nothing"))
         return yes(Place(loader.made.when, "this loader knows nothing of ranks"))
 
     def _dealt_to_all(self, loader: Loader) -> bool:

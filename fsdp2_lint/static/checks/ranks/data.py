@@ -249,7 +249,7 @@ class StaticSampler(AtStep[events.Sampler]):
                 return yes(Place(self.step.when, "a seed that is computed from the rank"))
             own = own_of(machine, known.seed)
             if own is not None and not agreed(self.program, own, self.step):
-                return yes(Place(own.when or self.step.when, f"a seed that is made of {own.words}"))
+                return yes(Place(own.when or self.step.when, f"a seed that depends on {own.words}"))
             same = same_on_all_ranks(self.program, known.seed)
         for step in self.program.trace.of(events.EpochSet):
             if step.subject is self.step.subject and differs(machine, step.what.epoch):

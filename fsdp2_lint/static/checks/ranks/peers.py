@@ -66,7 +66,7 @@ def _by_global_rank(program: Program, source: Value, of: Callable[[Iterable[bool
         samplers = [leaf.atom.state(Sampler) if isinstance(leaf, Obj) else None for leaf in chosen]
         if of(each is not None and each.by_rank and _is_global(each.rank) for each in samplers):
             first = next((each for each in samplers if each is not None), None)
-            return Place(first.made.when, "this sampler deals out the data by the rank in the job") if first else None
+            return Place(first.made.when, "this sampler splits the data by global rank") if first else None
         return None
     same = partial(same_on_all_ranks, program)
     seeds = [seeds_of(leaf.atom)[-1:] for leaf in program.machine.objects(drawn.by)] if drawn is not None else []

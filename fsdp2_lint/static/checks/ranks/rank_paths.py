@@ -44,7 +44,8 @@ def rank_literal(formula: Formula, truth: bool = True) -> tuple[Formula, bool] |
 
 
 def rank_in_words(leaf: Formula, truth: bool) -> str:
-    return f"{WORDS_OF_RANKS[leaf[1].kind]} {'==' if truth else '!='} {leaf[2]}"
+    rank = WORDS_OF_RANKS[leaf[1].kind]
+    return f"{rank} {leaf[2]}" if truth else f"{rank}s other than {leaf[2]}"
 
 
 def split_by_rank(guard: PathCondition) -> tuple[PathCondition | None, PathCondition]:

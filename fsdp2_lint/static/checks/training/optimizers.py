@@ -236,7 +236,7 @@ class StaticHyperparameters(AtStep[events.HyperparameterGiven]):
             return yes(Place(self.step.when, "it is computed from the rank"))
         own = own_of(machine, value)
         if own is not None and not (why := agreed(self.program, own, self.step)):
-            return yes(Place(own.when or self.step.when, f"it is made of {own.words}"))
+            return yes(Place(own.when or self.step.when, f"it depends on {own.words}"))
         chosen = own_choice(self.program, self.step, alive=True)
         if chosen.surely:
             return yes(Place(chosen.what.when, f"each rank decides here by {chosen.what.words}"))
@@ -260,4 +260,4 @@ class StaticHyperparameters(AtStep[events.HyperparameterGiven]):
         if not found.surely:
             return found.denied()
         asked, ranks = found.what
-        return yes(Place(asked or self.step.when, f"only ranks with {ranks} come here"))
+        return yes(Place(asked or self.step.when, f"it is changed on {ranks} only"))

@@ -66,7 +66,7 @@ class StaticLocalPart(AtStep[events.GradientScaled]):
         return self.program.excluded("its placement is the same in all versions")
 
     def sharding(self) -> Answer[Place]:
-        return yes(Place(self.step.when, "the gradients are scaled with what is made of it"))
+        return yes(Place(self.step.when, "the gradients are scaled with what is computed from it"))
 
 
 class StaticReading(AtStep[events.ValueRead]):

@@ -86,9 +86,7 @@ def _seeded(machine: Machine, generator: AbstractObject, call: Call) -> None:
     seeds = [leaf for value in call.all for leaf in machine.inside(value)]
     apart = [differs(machine, seed) for seed in seeds if seed != NONE]
     if not apart or True in apart:
-        words = (
-            "numbers that this rank draws by a seed of its own" if apart else "numbers of a generator without a seed"
-        )
+        words = "numbers drawn with a seed of this rank" if apart else "numbers of a generator without a seed"
         owning.began(machine, generator, Own(words, when=machine.moment(call.node)))
     else:
         owning.passed_on(machine, generator.root, seeds)
@@ -195,4 +193,4 @@ def part_of_data(machine: Machine, atom: AbstractObject, dealt: Moment) -> None:
 
 
 def drawn_for_rank(machine: Machine, atom: AbstractObject, drawn: Moment) -> None:
-    owning.began(machine, atom, Own("data that this rank draws by a seed of its own", when=drawn))
+    owning.began(machine, atom, Own("data drawn with a seed of this rank", when=drawn))

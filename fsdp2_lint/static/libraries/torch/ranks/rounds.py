@@ -30,12 +30,12 @@ def some_ranks_only(machine: Machine, found: list[tuple[PathCondition, Value]], 
 def without_order(machine: Machine, leaf: Value, node: nodes.NodeNG) -> None:
     """A set is gone through in the order of its hashes."""
     if isinstance(leaf, Obj) and leaf.atom.origin in _FOLDERS and leaf.parent is None:
-        why = "a folder is read in the order of its file system, which may be another one on each node"
+        why = "a folder is read in the order of its file system, which may differ between nodes"
         machine.emit(events.Uneven(loop=_loop(node), why=why), node)
     elif (held := orders.held(machine, leaf)) is not None:
         hashed = {_hashed(machine, item) for item in held} or {None}
         if how := next(filter(None, sorted(filter(None, hashed))), ""):
-            how = f"this loop goes through a set of {how}, whose order is another one in each process"
+            how = f"this loop goes through a set of {how}, whose order differs between processes"
             machine.emit(events.Uneven(loop=_loop(node), how=how), node)
         elif None in hashed:
             machine.emit(events.Uneven(loop=_loop(node), why="what the set of this loop holds is not known"), node)
