@@ -15,7 +15,10 @@ class BroadcastOptionMisused(Rule):
 
     def state_set(self, event: StateSet) -> Outcomes:
         yield APPLIES
-        if empty := event.setting.empty_here():
+        empty, alone = event.setting.empty_here(), event.setting.broadcasts_shards()
+        if not (empty | alone):
+            return
+        if empty.surely:
             yield self.found(
                 event.when,
                 f"{event.setting.name}() gets an empty state dict on some ranks, and no option says that "
@@ -23,7 +26,7 @@ class BroadcastOptionMisused(Rule):
                 "the full state dict is on some ranks only",
                 (empty.what.when, "broadcast_from_rank0 is not set here"),
             )
-        if alone := event.setting.broadcasts_shards():
+        if alone.surely:
             yield self.found(
                 event.when,
                 "broadcast_from_rank0=True needs full_state_dict=True: the call raises ValueError",

@@ -20,7 +20,10 @@ class SameFileFromEveryRank(Rule):
 
     def written(self, event: FileWritten) -> Outcomes:
         yield APPLIES
-        if emptied := event.file.emptied():
+        emptied, own = event.file.emptied(), event.file.of_each_rank()
+        if not (emptied | own):
+            return
+        if emptied.surely:
             yield self.found(
                 event.when,
                 f"each rank writes {emptied.what.words} to one file, and all but rank 0 have an empty dict: "
@@ -28,7 +31,7 @@ class SameFileFromEveryRank(Rule):
                 "the ranks overwrite each other here",
                 (emptied.what.when, "with cpu_offload only rank 0 gets the tensors that are gathered here"),
             )
-        elif own := event.file.of_each_rank():
+        else:
             yield self.found(
                 event.when,
                 f"all ranks write {own.what.words} to one file, each its own: the last one to write wins, "

@@ -16,16 +16,18 @@ class HooksOrAttributesLost(Rule):
     def replaced(self, event: ParametersReplaced) -> Outcomes:
         replacement = event.replacement
         yield APPLIES
-        hooks = replacement.hooks_lost()
-        if hooks:
+        hooks, attributes = replacement.hooks_lost(), replacement.attributes_lost()
+        aliases = replacement.aliases_used()
+        if not (hooks | attributes | aliases):
+            return
+        if hooks.surely:
             yield self.found(
                 event.when,
                 f"{hooks.what.words} was called on parameters before they were sharded: the hooks never fire",
                 "this call replaces the parameters, without their hooks",
                 (hooks.what.when, "the hooks are registered here"),
             )
-        attributes = replacement.attributes_lost()
-        if attributes:
+        if attributes.surely:
             state = replacement.state_lost().surely
             whose = f"state of {replacement.state_lost().what}" if state else "set on parameters"
             yield self.found(
@@ -35,8 +37,7 @@ class HooksOrAttributesLost(Rule):
                 (attributes.what.when, "it is read here"),
                 severity=Severity.ERROR if state else None,
             )
-        aliases = replacement.aliases_used()
-        if aliases:
+        if aliases.surely:
             yield self.found(
                 event.when,
                 f"parameters that were collected before this call are used after it, in {aliases.what.words}: "

@@ -16,32 +16,32 @@ class InconsistentPolicies(Rule):
     def settled(self, event: PolicySettled) -> Outcomes:
         policy = event.policy
         yield APPLIES
-        precision = policy.other_precision()
-        if precision:
+        precision, offloading = policy.other_precision(), policy.other_offloading()
+        mesh, forgotten = policy.other_mesh(), policy.replicas_forgotten()
+        if not (precision | offloading | mesh | forgotten):
+            return
+        if precision.surely:
             yield self.found(
                 event.when,
                 f"groups of one model compute in different dtypes: {precision.what.words}",
                 "the weights have the dtype that this call asks for",
                 (precision.what.when, "the tensors come out of this group"),
             )
-        offloading = policy.other_offloading()
-        if offloading:
+        if offloading.surely:
             yield self.found(
                 event.when,
                 f"{policy.label} differs in offload_policy from another group of its model",
                 "some parameters stay on the GPU, and others on the CPU",
                 (offloading.what.when, f"this call {offloading.what.words}"),
             )
-        mesh = policy.other_mesh()
-        if mesh:
+        if mesh.surely:
             yield self.found(
                 event.when,
                 f"{policy.label} has another mesh than its blocks: clipping all gradients fails",
                 "the mesh of the root",
                 (mesh.what.when, "the blocks have another one"),
             )
-        forgotten = policy.replicas_forgotten()
-        if forgotten:
+        if forgotten.surely:
             yield self.found(
                 event.when,
                 f"the dimension {forgotten.what.words} of the mesh is left out: nothing keeps its replicas equal",

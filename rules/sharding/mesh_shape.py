@@ -16,17 +16,17 @@ class MeshShape(Rule):
     def given(self, event: OptionsGiven) -> Outcomes:
         options = event.options
         yield APPLIES
-        refused = options.refused()
-        if refused:
+        refused, misread = options.refused(), options.misread()
+        if not (refused | misread):
+            return
+        if refused.surely:
             yield self.found(
                 event.when,
                 f"fully_shard refuses this call: {refused.what.words}",
                 "an exception is raised here",
                 (refused.what.when, "the mesh is made here"),
             )
-            return
-        misread = options.misread()
-        if misread:
+        else:
             yield self.found(
                 event.when,
                 f"{misread.what.words}, but FSDP2 replicates over the first dimension and shards over the second",

@@ -148,14 +148,27 @@ class Conditions(Expressions[L]):
         return negate(either([both([path, negate(answer)]) for path, answer in answers]))
 
     def compared(self, op: str, left: Value, right: Value) -> Formula:
-        if op in ("==", "is"):
+        if op in ("is not", "!="):
+            return negate(self.compared("is" if op == "is not" else "==", left, right))
+        if op == "is":
+            return self.identical(left, right)
+        if op == "==":
             return self.equal(left, right)
-        if op in ("!=", "is not"):
-            return negate(self.equal(left, right))
         if op in ("in", "not in"):
             formula = self.contained(left, right)
             return formula if op == "in" else negate(formula)
         return self.ordered(op, left, right)
+
+    def identical(self, left: Value, right: Value) -> Formula:
+        """``left is right``: what two calls have made are two objects, whether or not they are equal."""
+        if isinstance(left, GuardedUnion):
+            return self.spread(left, lambda leaf: self.identical(leaf, right))
+        if isinstance(right, GuardedUnion):
+            return self.spread(right, lambda leaf: self.identical(left, leaf))
+        if isinstance(left, Obj) and isinstance(right, Obj) and left.atom is not right.atom:
+            if all(each.parent is None and _is_made(each) for each in (left, right)):
+                return False
+        return self.equal(left, right)
 
     def equal(self, left: Value, right: Value) -> Formula:
         """``left == right``; a question about both where neither is a constant."""
@@ -317,3 +330,8 @@ def _is_code(value: Value) -> bool:
     if isinstance(value, Ext):
         return is_listed(value.qname) or is_of_python(value.qname)
     return isinstance(value, (Func, ClassV))
+
+
+def _is_made(obj: Obj) -> bool:
+    """Does each call of its class make an object of its own?"""
+    return obj.atom.kind in ("instance", "external") and obj.atom.site is not None
