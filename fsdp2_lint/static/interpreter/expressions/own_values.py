@@ -275,8 +275,13 @@ def _outputs(obj: Obj) -> Iterable[Obj]:
 
 
 def is_on_the_way(own: Own, obj: Obj) -> bool:
-    """Is it what the value was made of, or a part of that?"""
-    return any(at in own.via for at in obj.above)
+    """Is it what the value was made of, or a part of that? What befalls a copy does not befall what it was made of."""
+    for at in obj.above:
+        if at in own.via:
+            return True
+        if at.item == ("()", "clone", ()):
+            break
+    return False
 
 
 def _in(part: Any) -> Iterable[Obj | Text | Ext | ListV | DictV]:
