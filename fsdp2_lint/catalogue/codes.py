@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 
 from fsdp2_lint.errors import likeness, nearest
@@ -48,6 +48,16 @@ def named() -> Mapping[str, str]:
             code, _, name = page.readline()[2:].partition(":")
         found[name.strip()] = code
     return dict(sorted(found.items()))
+
+
+def selected(values: Sequence[str]) -> list[str] | None:
+    """``--select ""`` selects nothing, which is more than that nothing was said."""
+    return split(values) if values else None
+
+
+def split(values: Sequence[str]) -> list[str]:
+    """Codes that were given one by one or separated by commas."""
+    return [code.strip() for value in values for code in value.split(",") if code.strip()]
 
 
 def canonical(given: str) -> str | None:

@@ -46,7 +46,7 @@ def _rendered(options: Options, report: Report, output_format: str, shown: Seque
             color=options.colored,
             unseen=_unseen(report),
             width=options.width,
-            left_out=len(report.findings) - len(shown),
+            left_out=report.findings[len(shown) :],
         )
 
     def broke(part: str, defect: str) -> None:

@@ -86,7 +86,7 @@ def test_at_most_so_many_are_shown_and_the_rest_is_counted(cli: Cli, engine: fak
     )
     assert "not shown" not in cli("check", "--max-findings", "3").err
     last = cli("check", "--max-findings", "2", "--output-format", "agent").out.splitlines()[-1]
-    assert last == "2 findings (2 errors); 1 more not shown", "agents read stdout alone"
+    assert last == "3 findings (3 errors); 1 of them not shown", "agents read stdout alone"
     assert cli("check", "--max-findings", "0").code == 2
 
 

@@ -62,6 +62,15 @@ def test_explain_invalid_syntax(cli: Cli) -> None:
     assert cli("explain", "FSDP000").out.startswith("# FSDP000: invalid-syntax\n")
 
 
+@pytest.mark.parametrize(("prefix", "number"), [("fsdp6", 20), ("FSDP0", 2), ("FSDP", 105), ("all", 105)])
+def test_explain_lists_the_codes_of_a_prefix(cli: Cli, prefix: str, number: int) -> None:
+    ran = cli("explain", prefix)
+    title, _, *lines = ran.out.splitlines()
+    assert ran.code == 0 and title == f"# {prefix.upper()}: no code, but a prefix of these"
+    assert len(lines) == number and lines == sorted(lines)
+    assert all(line.startswith("- FSDP") for line in lines)
+
+
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
