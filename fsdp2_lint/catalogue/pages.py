@@ -59,10 +59,8 @@ def page_of(code: str) -> str:
 
     A code that does not exist raises :class:`UnknownCode`.
     """
-    for own, name in OWN_CODES.items():
-        if code.upper() == own or code.lower() == name:
-            return PAGES[own]
-    return registry.page(registry.rule(code))
+    own = PAGES.get(canonical(code) or "")
+    return own if own is not None else registry.page(registry.rule(code))
 
 
 def listed(prefix: str) -> str:
