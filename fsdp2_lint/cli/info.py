@@ -84,12 +84,15 @@ def as_toml(given: Settings, sources: Mapping[str, str] = MappingProxyType({})) 
 
 def files(options: Options) -> int:
     from fsdp2_lint.lint import found_files
+    from fsdp2_lint.output import not_judged
 
     with refused():
         found, _ = found_files(options.named, options.asked)
     for path, reason in found.errors:
         complain(f"{display_path(path)}: {reason}")
     deliver("".join(f"{one_line(display_path(path))}\n" for path in found.files), options.output_file)
+    if not found.files and not found.errors:
+        options.say_unjudged(not_judged(True, sorted(found.skipped)) or "There are no Python files here.")
     return ABNORMAL if found.errors else CLEAN
 
 

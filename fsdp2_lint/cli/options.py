@@ -138,6 +138,13 @@ class Options:
         if not self.quiet:
             note(message)
 
+    def say_unjudged(self, message: str) -> None:
+        """Success would read as if all were right, so where no summary is wanted it is a warning."""
+        if self.quiet:
+            complain(message, "warning")
+        else:
+            note(message)
+
     def exit_code(self, report: Report, *, found: bool) -> int:
         if report.failures:
             return ABNORMAL

@@ -200,6 +200,8 @@ def test_an_empty_selection_selects_nothing(
     settings("select = []\n")
     assert cli("check").err == NOTHING and not engine.calls
     assert NOTHING.strip() in cli("check", "--output-format", "agent").out, "0 findings would read as success"
+    for arguments in ([], ["--output-format", "json"], ["--statistics"]):
+        assert cli("check", "-q", *arguments).err == f"warning: {NOTHING}"
     assert cli("check", "--output-format", "json").out == "[]\n"
     assert judged(cli, engine, "--extend-select", "FSDP602") == ["FSDP602"]
     assert judged(cli, engine, "--select", "", "--extend-select", "FSDP907") == ["FSDP907"]
@@ -226,7 +228,8 @@ def test_all_may_be_excluded_and_that_is_said(
     for arguments in ([], ["."], [tree], ["--force-exclude", "train.py"]):
         ran = cli("check", *arguments)
         assert (ran.code, ran.out, ran.err) == (0, "", "No file was checked: exclude leaves none.\n"), arguments
-    assert cli("check", "--show-files").out == ""
+    ran = cli("check", "--show-files")
+    assert (ran.code, ran.out, ran.err) == (0, "", "No file was checked: exclude leaves none.\n")
     assert cli("check", "--output-format", "json").out == "[]\n"
     assert cli("check", "--show-files", "train.py").out == "train.py\n", "it was named"
     assert cli("check", ".", "missing.py").code == 2
@@ -246,4 +249,5 @@ def test_what_git_ignores_is_no_reason_to_pass(cli: Cli, tree: Path) -> None:
     (tree / ".gitignore").write_text("*.py\n")
     ran = cli("check", ".")
     assert (ran.code, ran.err) == (2, "error: no Python files in . but for what .gitignore leaves out\n")
+    assert cli("check", "--show-files") == ran, "it is the same list"
     assert cli("check", "--force-exclude", "train.py").err == "No file was checked: .gitignore leaves none.\n"
