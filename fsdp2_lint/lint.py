@@ -38,7 +38,7 @@ class Early:
 def found_files(
     paths: Sequence[str], asked: Asked, overlay: Mapping[str, bytes] | None = None
 ) -> tuple[Discovered, Settings]:
-    """The files that a run would check, and the settings that hold for them."""
+    """The files that a run would check, and the settings that hold for them. That nothing can be is a Refusal."""
     given = asked.settings if asked.settings is not None else settings(common_folder(paths))
     given.check_paths(overlay or {})
     words: set[str] = set()
@@ -54,6 +54,9 @@ def found_files(
         force_exclude=asked.force_exclude,
         confined=asked.confined,
     )
+    if not found.files and not found.errors and not asked.force_exclude and EXCLUDE not in found.skipped:
+        but = f" but for what {GITIGNORE} leaves out" if found.skipped else ""
+        raise NothingToCheck(f"no Python files in {', '.join(paths)}{but}")
     return found, given
 
 
@@ -73,9 +76,6 @@ def lint(
     ends the run if it raises what is no Exception. ``early`` is told of one file before all programs are followed.
     """
     found, given = found_files(paths, asked, overlay)
-    if not found.files and not found.errors and not asked.force_exclude and EXCLUDE not in found.skipped:
-        but = f" but for what {GITIGNORE} leaves out" if found.skipped else ""
-        raise NothingToCheck(f"no Python files in {', '.join(paths)}{but}")
     report = Report(files=found.files, candidates=found.users, settings=given)
     report.skipped = [] if found.files else sorted(found.skipped)
     near = Around(found.files if found.candidates else [])  # if what follows breaks

@@ -6,7 +6,7 @@ import re
 import sys
 
 from fsdp2_lint.catalogue import registry
-from fsdp2_lint.catalogue.codes import OWN_CODES, UNUSED
+from fsdp2_lint.catalogue.codes import ALL, OWN_CODES, PREFIX, UNUSED, canonical, named
 from fsdp2_lint.errors import UnknownCode
 
 # -- pages of the tool's own codes: what it says of files, and of comments that are meant for it
@@ -59,10 +59,18 @@ def page_of(code: str) -> str:
 
     A code that does not exist raises :class:`UnknownCode`.
     """
-    for own, name in OWN_CODES.items():
-        if code.upper() == own or code.lower() == name:
-            return PAGES[own]
-    return registry.page(registry.rule(code))
+    own = PAGES.get(canonical(code) or "")
+    return own if own is not None else registry.page(registry.rule(code))
+
+
+def listed(prefix: str) -> str:
+    """The codes with a prefix, a line each, under a title; nothing where it is one code, or none."""
+    known = canonical(prefix)
+    begin = PREFIX if known == ALL else known
+    if begin is None or begin in named().values():
+        return ""
+    lines = sorted(f"- {code} {name}" for name, code in named().items() if code.startswith(begin))
+    return "\n".join([f"# {known}: no code, but a prefix of these\n", *lines]) + "\n"
 
 
 def page_if_any(code: str) -> str:

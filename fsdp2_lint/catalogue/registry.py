@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fsdp2_lint.catalogue.codes import ALL, OWN_CODES, PREFIX, page_files, unknown
+from fsdp2_lint.catalogue.codes import ALL, PREFIX, canonical, page_files, unknown
 from fsdp2_lint.errors import UnknownCode
 from fsdp2_lint.vocab.finding import Severity
 from fsdp2_lint.vocab.rule import Rule
@@ -41,11 +41,11 @@ def rules() -> tuple[Rule, ...]:
 
 
 def rule(code_or_name: str) -> Rule:
-    wanted = code_or_name.strip()
+    wanted = canonical(code_or_name)
     for candidate in rules():
-        if wanted.upper() == candidate.code or wanted.lower() == candidate.name:
+        if candidate.code == wanted:
             return candidate
-    raise UnknownCode(_no_such(wanted, [name for each in rules() for name in (each.code, each.name)]))
+    raise _no_such(code_or_name)
 
 
 def page(rule: Rule) -> str:
@@ -64,6 +64,8 @@ def pages() -> dict[str, str]:
 class Selection:
     """Prefixes to select and to ignore, and other severities by prefix. The longer prefix wins; none selects nothing.
 
+    Whoever ignores ``ALL`` ignores what nothing longer than the tool's own prefix selects.
+
     ``severities`` says ``error``, ``warning`` or ``info`` by code, prefix or ``ALL``. Of equal prefixes, ignoring wins.
     """
 
@@ -73,14 +75,15 @@ class Selection:
 
     def includes(self, code: str, severity: Severity) -> bool:
         chosen = _longest(self.select, code)
-        if chosen <= _longest(self.ignore, code):
+        if not self.selects(code):
             return False
         if self.severity(code, severity) is Severity.INFO:  # must be asked for by more than the tool's own prefix
             return chosen > len(PREFIX) or ALL in self.select
         return True
 
     def selects(self, code: str) -> bool:
-        return _longest(self.select, code) > _longest(self.ignore, code)
+        ignored = [PREFIX if prefix == ALL else prefix for prefix in self.ignore]
+        return _longest(self.select, code) > _longest(ignored, code)
 
     def severity(self, code: str, severity: Severity) -> Severity:
         """What the project says of a code, or else what the finding has."""
@@ -105,21 +108,15 @@ def select(
     severities: Sequence[tuple[str, str]] = (),
 ) -> tuple[list[Rule], Selection]:
     """The selected rules. An unknown prefix raises :class:`UnknownCode`."""
-    known = list(rules)
-    _checked([prefix for prefix, _ in severities], known)
-    selection = Selection(_checked(select, known), _checked(ignore, known), tuple(severities))
-    return [each for each in known if selection.includes(each.code, each.severity)], selection
+    levels = tuple((_known(prefix), level) for prefix, level in severities)
+    selection = Selection(tuple(map(_known, select)), tuple(map(_known, ignore)), levels)
+    return [each for each in rules if selection.includes(each.code, each.severity)], selection
 
 
-def _checked(prefixes: Sequence[str], known: Sequence[Rule]) -> tuple[str, ...]:
-    named = {**{name: code for code, name in OWN_CODES.items()}, **{each.name: each.code for each in known}}
-    checked = []
-    for given in (part.strip() for part in prefixes):
-        prefix = named.get(given, given.upper())
-        if prefix != ALL and not any(code.startswith(prefix) for code in named.values()):
-            raise UnknownCode(_no_such(given, [*named.values(), *named]))
-        checked.append(prefix)
-    return tuple(checked)
+def _known(given: str) -> str:
+    if (prefix := canonical(given)) is None:
+        raise _no_such(given)
+    return prefix
 
 
 def _longest(prefixes: Iterable[str], code: str) -> int:
@@ -130,5 +127,5 @@ def _longest(prefixes: Iterable[str], code: str) -> int:
     )
 
 
-def _no_such(given: str, known: Sequence[str]) -> str:
-    return f"{unknown(given, known)} (`fsdp2-lint rules` lists all)"
+def _no_such(given: str) -> UnknownCode:
+    return UnknownCode(f"{unknown(given.strip())} (`fsdp2-lint rules` lists all)")

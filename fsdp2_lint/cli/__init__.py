@@ -1,8 +1,8 @@
 """The command line. Only this folder knows click; the work is done elsewhere.
 
 Exit codes: 0 nothing found, 1 findings, 2 if something failed (bad usage, unreadable file, internal
-error), 3 nothing was checked (`run` and `report`). Findings go to stdout, everything else to
-stderr, and no traceback to anybody.
+error), 3 nothing was checked (`run`, `report` and `preflight`). Findings go to stdout, everything
+else to stderr, and no traceback to anybody.
 """
 
 from __future__ import annotations

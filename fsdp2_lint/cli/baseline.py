@@ -16,7 +16,7 @@ from fsdp2_lint.files import syntax
 from fsdp2_lint.files.discovery import below, project_root
 from fsdp2_lint.files.source import display_path
 from fsdp2_lint.findings.baseline import DEFAULT, Baseline, Entry, as_text
-from fsdp2_lint.output import plural
+from fsdp2_lint.output import NOTHING_SELECTED, plural
 
 if TYPE_CHECKING:
     from fsdp2_lint.findings.asked import Asked
@@ -54,6 +54,8 @@ def update(options: Options, asked: Asked, report: Report, given: str | None) ->
     """
     from fsdp2_lint.files.writing import Change, write
 
+    if not report.selected:
+        raise Failure(f"the baseline is not written: {NOTHING_SELECTED}")
     if report.failures or any(finding.code == syntax.CODE for finding in report.findings):
         raise Failure("the baseline is not written, since not everything could be checked")
     held = asked.baseline or Baseline(_file(options, given) or options.settings.path(DEFAULT))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsdp2_lint.cli.options import Options, analyse, refused, say_problems
-from fsdp2_lint.cli.reporting import summary, tell
+from fsdp2_lint.cli.reporting import conclude, tell
 from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, deliver, note
 from fsdp2_lint.files.source import decode, display_path, place
 from fsdp2_lint.output import plural
@@ -47,7 +47,7 @@ def fix(options: Options, asked: Asked, shown: Shown, *, write: bool, unsafe: bo
         path, data = options.stdin
         deliver(result.changed.pop(path, data), None)
         _write(result.changed, result.originals)
-        options.say(summary(result.report))
+        conclude(options, result.report)
     else:
         try:
             _write(result.changed, result.originals)

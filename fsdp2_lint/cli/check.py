@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from fsdp2_lint.cli.options import Options, analyse, say_problems, shared
-from fsdp2_lint.cli.reporting import summary, tell
+from fsdp2_lint.cli.reporting import conclude, tell
 from fsdp2_lint.cli.streams import deliver
 from fsdp2_lint.output import FORMATS
 
@@ -107,7 +107,7 @@ def check(
     if statistics:
         if report.files or not report.failures:
             deliver(info.statistics(report, output_format), options.output_file)
-        options.say(summary(report))
+        conclude(options, report)
     else:
         tell(options, report, output_format, max_findings)
     return options.exit_code(report, found=bool(report.findings))

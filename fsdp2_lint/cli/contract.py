@@ -8,7 +8,7 @@ import click
 
 from fsdp2_lint.cli.job_output import job_report
 from fsdp2_lint.cli.options import Options, analyse, say_problems, shared
-from fsdp2_lint.cli.streams import ABNORMAL, Failure, deliver
+from fsdp2_lint.cli.streams import deliver
 
 
 @click.command()
@@ -21,13 +21,13 @@ def contract(output_format: str, confirm: str | None, **given: Any) -> int:
     Each rule is violated, upheld or unknown. The five points of the contract come first. A rule is
     listed under a model if something was seen that it judges; what belongs to no single model, such
     as a save or an import, under its program. The last lines say how far each program was followed. Exit
-    codes: 0 nothing violated, 1 a rule is violated, 2 if something failed or none of the models with
-    FSDP2 was judged. Comments that silence findings do not change verdicts.
+    codes: 0 nothing violated, also where no model was judged, which is said; 1 a rule is violated;
+    2 if something failed. Comments that silence findings do not change verdicts.
     """
     from fsdp2_lint.catalogue import registry
     from fsdp2_lint.catalogue.codes import OWN_CODES
     from fsdp2_lint.output import contract as verdicts
-    from fsdp2_lint.output import plural
+    from fsdp2_lint.output import looked_at, not_judged
 
     options = Options(**given)
     report = analyse(options)
@@ -45,11 +45,7 @@ def contract(output_format: str, confirm: str | None, **given: Any) -> int:
         names = {rule.code: rule.name for rule in registry.rules()}
         text = verdicts.render_text(told, names, color=options.colored, width=options.width) if judged else ""
     deliver(text, options.output_file)
-    code = options.exit_code(report, found=told.violated)
-    if not (judged or report.candidates or report.linked or report.failures):
-        options.say(f"No model that is sharded with FSDP2 in {plural(len(report.files), 'file')}.")
-        return code
-    if not judged and code != ABNORMAL:
-        # Success would read as "the contract holds", and nothing was judged.
-        raise Failure(f"the selected rules judge no model that is sharded in {plural(len(report.files), 'file')}")
-    return code
+    if not (judged or report.failures):
+        files = looked_at(len(report.files), report.candidates, linked=report.linked)
+        options.say_unjudged(not_judged(report.selected, report.skipped) or f"No model was judged in {files}.")
+    return options.exit_code(report, found=told.violated)

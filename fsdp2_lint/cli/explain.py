@@ -14,13 +14,13 @@ from fsdp2_lint.cli.streams import CLEAN, Failure, deliver
 def explain(code: str, examples: bool) -> int:
     """Explain what a rule checks, why, and how to fix it.
 
-    CODE is its code or its name.
+    CODE is its code or its name. Of a prefix, such as FSDP6, its codes are listed.
     """
-    from fsdp2_lint.catalogue.pages import in_short, page_of
+    from fsdp2_lint.catalogue.pages import in_short, listed, page_of
     from fsdp2_lint.errors import UnknownCode
 
     try:
-        text = page_of(code)
+        text = listed(code) or page_of(code)
     except UnknownCode as error:
         raise Failure(str(error)) from None
     if not examples:

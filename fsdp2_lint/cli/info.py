@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from fsdp2_lint.catalogue.codes import PREFIX, canonical
 from fsdp2_lint.cli.options import Options, refused
-from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, complain, deliver
+from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, Failure, complain, deliver
 from fsdp2_lint.files.discovery import project_root
 from fsdp2_lint.files.source import display_path
 from fsdp2_lint.output.terminal import harmless, one_line
+from fsdp2_lint.settings.environment import STEPS, steps
 from fsdp2_lint.stated import target
 
 DEFAULT = "the default"
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 def settings(options: Options, baseline: str | None) -> int:
     """Each key and what holds for it here, as TOML, and where each comes from: an option, the file, the default."""
     given = options.settings
+    _refuse_absent(options)
     with refused():
         options.asked.selection(given)  # codes that do not exist are said here too
     torch = target(project_root(options.named), options.target_torch, given.target_torch)
@@ -40,9 +44,32 @@ def settings(options: Options, baseline: str | None) -> int:
     if given.file is not None:
         sources |= dict.fromkeys(given.stated, one_line(given.file.name))
     sources |= {"target_torch": torch.source, **{key: option for key, (_, option) in changed.items()}}
-    read = f"# {given.file}" if given.file is not None else "# no settings were found: these are the defaults"
-    deliver(harmless(f"{one_line(read)}\n{as_toml(held, sources)}"), options.output_file)
+    missing = "no settings were read (--isolated)" if options.isolated else "no settings were found"
+    read = str(given.file) if given.file is not None else f"{missing}: these are the defaults"
+    lines = [f"# {one_line(each)}\n" for each in (read, *_of_the_run(options))]
+    deliver(harmless("".join([lines[0], as_toml(held, sources), *lines[1:]])), options.output_file)
     return CLEAN
+
+
+def _refuse_absent(options: Options) -> None:
+    """Settings of what is not there would be those of some folder around it."""
+    for path in options.named:
+        if not os.path.lexists(path) and (options.stdin is None or path != options.stdin[0]):
+            raise Failure(f"{display_path(path)}: cannot be read: {os.strerror(errno.ENOENT)}")
+
+
+def _of_the_run(options: Options) -> Iterator[str]:
+    """What no file of settings says, as it was given."""
+    if options.budget is not None:
+        yield f"--budget {options.budget}"
+    elif (number := steps(os.environ)) is not None:
+        yield f"{STEPS}={number}"
+    if options.jobs is not None:
+        yield f"--jobs {options.jobs}"
+    if options.no_cache:
+        yield "--no-cache"
+    elif options.cache_dir is not None:
+        yield f"--cache-dir {options.cache_dir}"
 
 
 def _selection(asked: Asked, given: Settings) -> dict[str, tuple[Any, str]]:
@@ -84,12 +111,15 @@ def as_toml(given: Settings, sources: Mapping[str, str] = MappingProxyType({})) 
 
 def files(options: Options) -> int:
     from fsdp2_lint.lint import found_files
+    from fsdp2_lint.output import not_judged
 
     with refused():
         found, _ = found_files(options.named, options.asked)
     for path, reason in found.errors:
         complain(f"{display_path(path)}: {reason}")
     deliver("".join(f"{one_line(display_path(path))}\n" for path in found.files), options.output_file)
+    if not found.files and not found.errors:
+        options.say_unjudged(not_judged(True, sorted(found.skipped)) or "There are no Python files here.")
     return ABNORMAL if found.errors else CLEAN
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fsdp2_lint.cli.options import Options, of_codes, refused, selected, split
+from fsdp2_lint.catalogue.codes import selected, split
+from fsdp2_lint.cli.options import Options, of_codes, refused
 from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, columns, complain, deliver, note, use_color
 from fsdp2_lint.output import EMPTY_IS_TEXT, FORMATS, NOTHING_SELECTED, count, plural, render
 

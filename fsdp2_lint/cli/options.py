@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from fsdp2_lint.catalogue.codes import selected, split
 from fsdp2_lint.cli import completion
 from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, columns, complain, note, use_color
 from fsdp2_lint.cli.streams import refused as refused
@@ -142,6 +143,13 @@ class Options:
         if not self.quiet:
             note(message)
 
+    def say_unjudged(self, message: str) -> None:
+        """Success would read as if all were right, so where no summary is wanted it is a warning."""
+        if self.quiet:
+            complain(message, "warning")
+        else:
+            note(message)
+
     def exit_code(self, report: Report, *, found: bool) -> int:
         if report.failures:
             return ABNORMAL
@@ -232,13 +240,3 @@ def _version(text: str | None) -> Version | None:
         return known(text) if text is not None else None
     except ValueError as error:
         raise Failure(f"--target-torch: {error}") from None
-
-
-def selected(values: Sequence[str]) -> list[str] | None:
-    """``--select ""`` selects nothing, which is more than that nothing was said."""
-    return split(values) if values else None
-
-
-def split(values: Sequence[str]) -> list[str]:
-    """Codes that were given one by one or separated by commas."""
-    return [code.strip() for value in values for code in value.split(",") if code.strip()]

@@ -26,7 +26,16 @@ def tell(options: Options, report: Report, output_format: str, most: int | None 
         deliver(_rendered(options, report, output_format, shown), options.output_file)
     if len(shown) < len(report.findings):
         options.say(f"{len(report.findings) - len(shown)} more are not shown (--max-findings {most})")
-    options.say(summary(report))
+    conclude(options, report)
+
+
+def conclude(options: Options, report: Report) -> None:
+    """The summary; with --quiet only that nothing was judged, if that is so."""
+    why = not_judged(report.selected, report.skipped)
+    if why and options.quiet:
+        options.say_unjudged(why)
+    else:
+        options.say(summary(report))
 
 
 def _unseen(report: Report) -> Unseen:
@@ -46,7 +55,7 @@ def _rendered(options: Options, report: Report, output_format: str, shown: Seque
             color=options.colored,
             unseen=_unseen(report),
             width=options.width,
-            left_out=len(report.findings) - len(shown),
+            left_out=report.findings[len(shown) :],
         )
 
     def broke(part: str, defect: str) -> None:

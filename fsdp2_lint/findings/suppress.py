@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fsdp2_lint.catalogue.codes import PREFIX, canonical, named
+from fsdp2_lint.catalogue.codes import PREFIX, as_name, canonical, named
 from fsdp2_lint.errors import likeness
 from fsdp2_lint.files.source import Sources
 from fsdp2_lint.files.syntax import readable
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding, Site
 
 _CODE = "[A-Za-z]+[0-9]+"
-_WORD = f"(?:{_CODE}|[A-Za-z0-9]+(?:-[A-Za-z0-9]+)+)"  # a code or a name
+_NAME = "[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)+"
+_WORD = f"(?:{_CODE}|{_NAME})"
 _WORDS = rf"{_WORD}(?:[,\s]+{_WORD})*"
 # Up to the next comment on the line. A reason may speak of an issue (#12) or of a part of a page (https://a/b#c).
 _REASON = r"(?:://\S+|#\s?[0-9]|[^#])*"
@@ -39,7 +40,7 @@ _BEGIN = r"(?:^|(?<=\s))"
 _MALFORMED = re.compile(rf"{_BEGIN}(?!{_RIGHT})#\s*{_NAME_OF_THE_TOOL}\s*{_SPEAKS}(?P<codes>){_REASON}")
 # What may be meant for a code or a name of this tool, and is none. Other tools have codes of their own.
 _NOQA_FOR_NOTHING = re.compile(
-    rf"{_BEGIN}#\s*(?i:noqa)\s*:\s*(?P<word>(?i:fsdp)(?![0-9])[\w-]*|[a-z0-9]+(?:-[a-z0-9]+)+)(?P<codes>){_REASON}"
+    rf"{_BEGIN}#\s*(?i:noqa)\s*:\s*(?P<word>(?i:fsdp)(?![0-9])[\w-]*|{_NAME})(?P<codes>){_REASON}"
 )
 _ALIKE = 0.8  # naive-torch-sav is a slip
 OUTSIDE_STATEMENTS = frozenset(
@@ -120,12 +121,12 @@ def _slip(word: str) -> bool:
     """Is it meant for this tool, though it has no such code and no such name?"""
     if word.upper().startswith(PREFIX):
         return True
-    return word not in named() and max(likeness(word, name) for name in named()) >= _ALIKE
+    return canonical(word) is None and max(likeness(as_name(word), name) for name in named()) >= _ALIKE
 
 
 def meant(word: str) -> str:
     """The code for which a word of a comment stands, though there may be no such code."""
-    return canonical(word) or (word if "-" in word else word.upper())
+    return canonical(word) or (as_name(word) if re.search("[-_]", word) else word.upper())
 
 
 @cache
@@ -134,7 +135,8 @@ def _noqa() -> re.Pattern[str]:
 
     A colon that no code follows is a mistake, and a mistake must not silence everything.
     """
-    word = rf"(?:(?-i:{'|'.join(named())})(?![\w-])|{_CODE})"
+    names = "|".join(named()).replace("-", "[-_]")
+    word = rf"(?:(?:{names})(?![\w-])|{_CODE})"
     listed = rf"\s*:\s*(?P<codes>{word}(?:[,\s]+{word})*)"
     return re.compile(rf"#\s*noqa(?:{listed}|(?!\w|\s*:)){_REASON}", re.IGNORECASE)
 

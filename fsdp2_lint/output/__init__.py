@@ -32,12 +32,12 @@ def render(
     color: bool = False,
     unseen: Unseen = ALL_SEEN,
     width: int | None = None,
-    left_out: int = 0,
+    left_out: Sequence[Finding] = (),
 ) -> str:
     """The findings in the named format: text that ends with a newline, or nothing at all.
 
     ``unseen`` has a place in some formats; for the others stderr has to do. ``width`` is that of a terminal, to which
-    the format for people fits its lines. ``left_out`` counts findings that are not among these: agents are told.
+    the format for people fits its lines. ``left_out`` are findings that are not to be shown: agents are told.
     """
     module = importlib.import_module(f"fsdp2_lint.output.{name.replace('-', '_')}")
     more: dict[str, Any] = {"unseen": unseen} if name in TELL_UNSEEN else {"width": width} if name == "full" else {}

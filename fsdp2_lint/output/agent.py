@@ -23,11 +23,12 @@ def render(
     *,
     color: bool = False,
     unseen: Unseen = ALL_SEEN,
-    left_out: int = 0,
+    left_out: Sequence[Finding] = (),
 ) -> str:
-    """``left_out`` counts the findings that were not to be shown."""
-    summary = plural(len(findings), "finding") + (f" ({count(findings)})" if findings else "")
-    summary += f"; {left_out} more not shown" if left_out else ""
+    """``left_out`` are the findings that were not to be shown; they count."""
+    found = [*findings, *left_out]
+    summary = plural(len(found), "finding") + (f" ({count(found)})" if found else "")
+    summary += f"; {len(left_out)} of them not shown" if left_out else ""
     rest = [f"{'not checked' if kind == 'error' else kind}: {_short(clean(line))}" for kind, line in unseen]
     summary += f"; incomplete: {unseen.counted()}" if unseen else ""
     return "".join(f"{line}\n" for line in [*map(_line, findings), *rest, summary])

@@ -5,6 +5,7 @@ programs that the first came to are kept, so the second does not follow them aga
 
 A change puts off the next check and ends the one that runs, since nobody wants to know what a half-typed line means.
 But whoever never stops to type gets an answer too: one that is owed for long is worked out to its end.
+What a person cancels ends likewise, and nothing is owed of it.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ class Checks:
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._waiting: dict[str, None] = {}  # a set that keeps its order
         self._worker: asyncio.Task[None] | None = None
+        self._cancelled = False
 
     def request(self, project: str, delay: float = 0.0, touched: str | None = None) -> None:
         """Check a project when nothing more was asked of it for ``delay`` seconds; what was ``touched`` comes first."""
@@ -69,6 +71,10 @@ class Checks:
         loop = asyncio.get_running_loop()
         latest = self._owed.setdefault(project, loop.time()) + LONGEST
         self._timers[project] = loop.call_at(min(loop.time() + delay, latest), self._due, project)
+
+    def cancel(self) -> None:
+        """End the check that runs. What was told stands until something asks for the next one."""
+        self._cancelled = True
 
     def outdated(self, project: str) -> bool:
         """Has something changed since the check that is running? Every change asks for a new one."""
@@ -86,8 +92,9 @@ class Checks:
             while self._waiting:
                 project = next(iter(self._waiting))
                 del self._waiting[project]
+                self._cancelled = False
                 since = self._owed.pop(project, now())
-                if not await self._answer(project, now() - since >= LONGEST - _TICK):
+                if not await self._answer(project, now() - since >= LONGEST - _TICK) and not self._cancelled:
                     self._owed[project] = since
                 self._busy(None)
         finally:
@@ -107,7 +114,7 @@ class Checks:
                 said = await self._checked(project, [touched], overlay, paths, touched, overdue=overdue)
                 if told := isinstance(said, Report):
                     self._tell_first(project, touched, said)
-            if self.outdated(project):
+            if self._unwanted(project, overdue=False):
                 self._touched.setdefault(project, touched)
                 return told
         if (
@@ -130,11 +137,11 @@ class Checks:
         loop = asyncio.get_running_loop()
 
         def look() -> None:
-            if not overdue and self.outdated(project):
+            if self._unwanted(project, overdue=overdue):
                 raise _Outdated
 
         def tell(report: Report) -> None:
-            if touched is not None and (overdue or not self.outdated(project)):
+            if touched is not None and not self._unwanted(project, overdue=overdue):
                 self._tell_early(project, touched, report)
 
         def check() -> Report | str | None:
@@ -152,7 +159,11 @@ class Checks:
                 return f"internal error: {type(error).__name__}: {error}"
 
         said = await in_thread(check)
-        return said if overdue or not self.outdated(project) else None
+        return None if self._unwanted(project, overdue=overdue) else said
+
+    def _unwanted(self, project: str, *, overdue: bool) -> bool:
+        """Does nobody wait for the check that runs?"""
+        return self._cancelled or not overdue and self.outdated(project)
 
 
 def _asked(paths: Sequence[str]) -> Asked:

@@ -15,13 +15,13 @@ from itertools import count
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
-from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
 from fsdp2_lint import __version__
-from fsdp2_lint.catalogue.pages import in_short, page_of
+from fsdp2_lint.catalogue.codes import selected
+from fsdp2_lint.catalogue.pages import in_short, listed, page_of
 from fsdp2_lint.errors import INTERNAL, Refusal, in_words
 from fsdp2_lint.files.discovery import below
 from fsdp2_lint.findings.asked import Asked
@@ -30,14 +30,13 @@ from fsdp2_lint.findings.verify import compare
 from fsdp2_lint.lint import lint
 from fsdp2_lint.output import besides, comparison, looked_at, not_judged, render
 from fsdp2_lint.output.terminal import harmless, one_line
+from fsdp2_lint.servers.bounds import Bounded, bounded
 from fsdp2_lint.servers.messages import OneByLine
 from fsdp2_lint.servers.starts import Paths, Start, Starts
 from fsdp2_lint.servers.threads import in_thread
 
 T = TypeVar("T")
 MOST = 50  # findings in one answer
-LONGEST_LINE = 1_000
-LONGEST = 24_000  # characters of one answer, some 6,000 tokens: agents cut long ones, and not where it does no harm
 _ONE_AT_A_TIME = threading.Lock()  # the engine sets the limits of recursion
 _READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 _INSTRUCTIONS = """\
@@ -57,9 +56,9 @@ def serve() -> None:
         server(kept).run("stdio")
 
 
-def server(kept: str) -> MCPServer:
+def server(kept: str) -> Bounded:
     """Serves the folder in which it is started, and nothing outside it. Answers are ``kept`` while it runs."""
-    made = MCPServer("fsdp2-lint", instructions=_INSTRUCTIONS, version=__version__)
+    made = Bounded("fsdp2-lint", instructions=_INSTRUCTIONS, version=__version__)
     tools = _Tools(os.path.realpath(os.curdir), Asked(confined=True, cache=True, cache_dir=kept))
     for tool in (tools.check, tools.explain, tools.verify):
         # The text alone: a client that gets both has it twice.
@@ -79,21 +78,21 @@ class _Tools:
         the related places, the fix. The last line names this check, for `verify`. `select` takes codes or prefixes
         such as FSDP6."""
         real = self._real(paths)
-        asked = replace(self._asked, select=select or None)  # agents send [] for nothing in particular
+        asked = replace(self._asked, select=selected(select or ()))  # agents send [] for nothing in particular
         report = await _run(ctx, lambda run: run(paths or ["."], asked))
         if report.failures and not report.files:
-            raise ToolError(_bounded(_failures(report)))
-        name = self._starts.keep(real, select, report.findings)
+            raise ToolError(_failures(report))
+        name = self._starts.keep(real, asked.select, report.findings)
         return _whole(report, f"{_told(report)}\nThis check is {name}.")
 
     async def explain(self, code: str, examples: bool = False) -> str:
         """What a rule (FSDP601, or its name) checks, why, how to fix it, wrong fixes, and what does not count. With
         `examples` also what happens if it is ignored, as measured, and programs that show it."""
         try:
-            page = page_of(code)
+            told = listed(code) or page_of(code)
         except Refusal as refusal:
             raise ToolError(str(refusal)) from None
-        return _bounded(page if examples else in_short(page), "the command line has all: fsdp2-lint explain")
+        return bounded(told if examples else in_short(told), "the command line has all: fsdp2-lint explain")
 
     async def verify(self, ctx: Context, paths: list[str] | None = None, since: str | None = None) -> str:
         """Say what became of findings: fixed (the rule is proved now for the same model), gone without proof,
@@ -170,9 +169,9 @@ def _lint(progress: Callable[[str], None], look: Callable[[], None], paths: Sequ
 
 def _told(report: Report) -> str:
     """Findings in the format for agents, and what else has to be known."""
-    lines = render("agent", report.findings[:MOST], report.sources, unseen=report.unseen)
-    left = len(report.findings) - MOST
-    more = f"{left} more are not shown: check fewer paths, or select codes\n" if left > 0 else ""
+    shown, left = report.findings[:MOST], report.findings[MOST:]
+    lines = render("agent", shown, report.sources, unseen=report.unseen, left_out=left)
+    more = "To see the others check fewer paths, or select codes.\n" if left else ""
     files = looked_at(len(report.files), report.candidates, linked=report.linked)
     hidden = "".join(f"\n{sentence}" for sentence in besides(report))
     return f"{lines}{more}{not_judged(report.selected, report.skipped) or files}{hidden}"
@@ -181,25 +180,9 @@ def _told(report: Report) -> str:
 def _whole(report: Report, told: str) -> str:
     """An answer, as an error if something that was named could not be checked: as exit code 2 of the command line."""
     if report.failures:
-        raise ToolError(_bounded(told))
-    return _bounded(told)
+        raise ToolError(told)
+    return bounded(told)
 
 
 def _failures(report: Report) -> str:
     return "".join(f"{'not checked' if kind == 'error' else kind}: {one_line(line)}\n" for kind, line in report.unseen)
-
-
-def _bounded(text: str, how: str = "check fewer paths, or select codes") -> str:
-    """Whole lines, the last ones always: these count and say what was not seen."""
-    if len(text) <= LONGEST:
-        return text
-    cut = (f"{line[: LONGEST_LINE - 1]}…" if len(line) > LONGEST_LINE else line for line in text.splitlines())
-    lines = [f"{line}\n" for line in cut]
-    last = lines[-4:]
-    room = LONGEST - sum(map(len, last)) - 200
-    shown: list[str] = []
-    for line in lines[:-4]:
-        if (room := room - len(line)) < 0:
-            break
-        shown.append(line)
-    return "".join([*shown, f"… {len(lines) - len(shown) - len(last)} lines are left out here: {how}\n", *last])

@@ -31,7 +31,7 @@ class Rejected(ValueError):
 
 
 def looked_at(body: bytes) -> dict[str, Any]:
-    """The message, if it has the form of one."""
+    """The message, if it has the form of one. Parameters that are null are none: so some libraries write that."""
     try:
         held = json.loads(body)
     except (ValueError, RecursionError):
@@ -42,6 +42,8 @@ def looked_at(body: bytes) -> dict[str, Any]:
     answer = "result" in held or "error" in held
     if held.get("jsonrpc") != "2.0" or not (answer or isinstance(held.get("method"), str)):
         raise Rejected(NO_REQUEST, "the message is neither a request nor an answer", id)
+    if held.get("params", {}) is None:
+        del held["params"]
     if not isinstance(held.get("params", {}), dict):
         raise Rejected(BAD_PARAMS, "the parameters are no object", id)
     for name in _paths(held):
@@ -97,9 +99,10 @@ class Framed:
     def _next(self) -> bytes | None:
         """The next message that is one; None at the end."""
         while (length := self._length()) is not None:
-            body = self._stream.read(length)
             try:
-                self._understood(body, looked_at(body))
+                held = looked_at(self._stream.read(length))
+                body = json.dumps(held).encode()
+                self._understood(body, held)
             except Rejected as error:
                 self._refuse(error.id, error.code, str(error))
             else:

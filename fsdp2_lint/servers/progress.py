@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -18,10 +19,14 @@ if TYPE_CHECKING:
 
 
 class Progress:
-    """One progress for each check that has to look at something anew, if the editor has a place to show it."""
+    """One progress for each check that has to look at something anew, if the editor has a place to show it.
 
-    def __init__(self, server: LanguageServer) -> None:
+    ``cancel`` ends the check that runs.
+    """
+
+    def __init__(self, server: LanguageServer, cancel: Callable[[], None]) -> None:
         self._server = server
+        self._cancel = cancel
         self._names = count(1)
         self._things: Things | None = None  # of the check that runs
         self._shown: set[asyncio.Task[None]] = set()  # of which the loop alone would lose some
@@ -46,8 +51,13 @@ class Progress:
             await progress.create_async(token)
         except JsonRpcException:
             return  # the editor does not want it after all
-        progress.begin(token, types.WorkDoneProgressBegin("fsdp2-lint", cancellable=False))
+        progress.tokens[token].add_done_callback(lambda done: self._cancelled(things))  # done is only what is cancelled
+        progress.begin(token, types.WorkDoneProgressBegin("fsdp2-lint", cancellable=True))
         while (thing := await things.get()) is not None:
             progress.report(token, types.WorkDoneProgressReport(message=os.path.basename(thing)))
         progress.end(token, types.WorkDoneProgressEnd())
         progress.tokens.pop(token, None)
+
+    def _cancelled(self, things: Things) -> None:
+        if things is self._things:  # else the check has ended meanwhile, and another may run
+            self._cancel()

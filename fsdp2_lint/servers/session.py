@@ -40,7 +40,7 @@ class Server(LanguageServer):
         # editor sends the whole text. One thread is enough, for reading stdin.
         super().__init__("fsdp2-lint", __version__, types.TextDocumentSyncKind.Full, max_workers=1)
         self.asked_to_stop = False
-        self._progress = Progress(self)
+        self._progress = Progress(self, lambda: self.checks.cancel())
         self.checks = Checks(self._look, self._tell, self._tell_first, self._tell_early, self._progress.tell)
         self._checked: dict[
             str, int | None

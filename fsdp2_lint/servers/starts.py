@@ -38,7 +38,7 @@ class Starts:
     def keep(self, paths: Paths, select: Sequence[str] | None, findings: Sequence[Finding]) -> str:
         """The name of a check from here on."""
         name = f"s{next(self._numbers)}"
-        self._kept[name] = Start(name, paths, tuple(select) if select else None, [*findings])
+        self._kept[name] = Start(name, paths, tuple(select) if select is not None else None, [*findings])
         if len(self._kept) > MOST:
             del self._kept[next(iter(self._kept))]
         return name

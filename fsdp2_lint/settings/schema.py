@@ -26,16 +26,22 @@ def schema() -> dict[str, Any]:
             "code": {
                 "description": "A code, a prefix of codes, the name of a rule, or ALL.",
                 "type": "string",
-                "anyOf": [{"enum": [*selectable(), *named()]}, {"pattern": _in_any_case(selectable())}],
+                "anyOf": [
+                    {"enum": [*selectable(), *named()]},  # which editors offer
+                    {"pattern": _in_any_case([*selectable(), *named()])},
+                ],
             }
         },
     }
 
 
-def _in_any_case(codes: Iterable[str]) -> str:
-    """JSON Schema has no flag for that."""
-    written = ("".join(f"[{each}{each.lower()}]" if each.isalpha() else each for each in code) for code in codes)
-    return f"^({'|'.join(written)})$"
+def _in_any_case(words: Iterable[str]) -> str:
+    """JSON Schema has no flag for that. Between the words of a name may be an underscore, too."""
+    return f"^({'|'.join(''.join(map(_in_either_case, word)) for word in words)})$"
+
+
+def _in_either_case(letter: str) -> str:
+    return f"[{letter.upper()}{letter.lower()}]" if letter.isalpha() else "[-_]" if letter == "-" else letter
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ from tests.cli.conftest import CANDIDATE, Ran
 Cli = Callable[..., Ran]
 ROOT = Path(__file__).parents[2]
 
+NONE_LEFT = "No file was checked: `{}` leaves out every file.\n"
+
 
 @pytest.fixture
 def settings(tree: Path) -> Callable[[str], None]:
@@ -86,7 +88,7 @@ def test_at_most_so_many_are_shown_and_the_rest_is_counted(cli: Cli, engine: fak
     )
     assert "not shown" not in cli("check", "--max-findings", "3").err
     last = cli("check", "--max-findings", "2", "--output-format", "agent").out.splitlines()[-1]
-    assert last == "2 findings (2 errors); 1 more not shown", "agents read stdout alone"
+    assert last == "3 findings (3 errors); 1 of them not shown", "agents read stdout alone"
     assert cli("check", "--max-findings", "0").code == 2
 
 
@@ -200,6 +202,8 @@ def test_an_empty_selection_selects_nothing(
     settings("select = []\n")
     assert cli("check").err == NOTHING and not engine.calls
     assert NOTHING.strip() in cli("check", "--output-format", "agent").out, "0 findings would read as success"
+    for arguments in ([], ["--output-format", "json"], ["--statistics"]):
+        assert cli("check", "-q", *arguments).err == f"warning: {NOTHING}"
     assert cli("check", "--output-format", "json").out == "[]\n"
     assert judged(cli, engine, "--extend-select", "FSDP602") == ["FSDP602"]
     assert judged(cli, engine, "--select", "", "--extend-select", "FSDP907") == ["FSDP907"]
@@ -228,7 +232,8 @@ def test_all_may_be_excluded_and_that_is_said(
         assert (ran.code, ran.out, ran.err) == (0, "", "No file was checked: `exclude` leaves out every file.\n"), (
             arguments
         )
-    assert cli("check", "--show-files").out == ""
+    ran = cli("check", "--show-files")
+    assert (ran.code, ran.out, ran.err) == (0, "", "No file was checked: `exclude` leaves out every file.\n")
     assert cli("check", "--output-format", "json").out == "[]\n"
     assert cli("check", "--show-files", "train.py").out == "train.py\n", "it was named"
     assert cli("check", ".", "missing.py").code == 2
@@ -248,6 +253,7 @@ def test_what_git_ignores_is_no_reason_to_pass(cli: Cli, tree: Path) -> None:
     (tree / ".gitignore").write_text("*.py\n")
     ran = cli("check", ".")
     assert (ran.code, ran.err) == (2, "error: no Python files in . but for what .gitignore leaves out\n")
+    assert cli("check", "--show-files") == ran, "it is the same list"
     assert (
         cli("check", "--force-exclude", "train.py").err == "No file was checked: `.gitignore` leaves out every file.\n"
     )

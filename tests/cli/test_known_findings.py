@@ -78,6 +78,14 @@ def test_it_is_not_written_where_not_all_could_be_checked(cli: Cli, project: Pat
         assert "the baseline is not written, since not everything could be checked\n" in ran.err
 
 
+def test_it_is_not_written_where_nothing_is_selected(cli: Cli, project: Path) -> None:
+    cli("check", "--update-baseline")
+    before = listed(project)
+    ran = cli("check", "--update-baseline", "--select", "")
+    assert (ran.code, ran.out) == (2, "") and listed(project) == before
+    assert ran.err == "error: the baseline is not written: Nothing was judged: no code is selected.\n"
+
+
 def test_a_file_that_is_something_else_is_not_written_over(cli: Cli, project: Path) -> None:
     text = (project / "root_only.py").read_text()
     assert cli("check", "--update-baseline", "--baseline", "root_only.py").code == 2

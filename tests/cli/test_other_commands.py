@@ -62,6 +62,15 @@ def test_explain_invalid_syntax(cli: Cli) -> None:
     assert cli("explain", "FSDP000").out.startswith("# FSDP000: invalid-syntax\n")
 
 
+@pytest.mark.parametrize(("prefix", "number"), [("fsdp6", 20), ("FSDP0", 2), ("FSDP", 105), ("all", 105)])
+def test_explain_lists_the_codes_of_a_prefix(cli: Cli, prefix: str, number: int) -> None:
+    ran = cli("explain", prefix)
+    title, _, *lines = ran.out.splitlines()
+    assert ran.code == 0 and title == f"# {prefix.upper()}: no code, but a prefix of these"
+    assert len(lines) == number and lines == sorted(lines)
+    assert all(line.startswith("- FSDP") for line in lines)
+
+
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
@@ -269,10 +278,22 @@ def test_the_help_cuts_no_summary_off(cli: Cli) -> None:
     assert len(listed.splitlines()) == len(COMMANDS) and "..." not in listed
 
 
-def test_contract_without_a_model_is_no_success(cli: Cli, engine: fake.Engine, tree: Path) -> None:
+def test_contract_without_a_model_says_so(cli: Cli, engine: fake.Engine, tree: Path) -> None:
     ran = cli("contract", ".")
-    assert (ran.code, ran.out) == (2, "")
-    assert "the selected rules judge no model that is sharded in 2 files" in ran.err
+    assert (ran.code, ran.out, ran.err) == (0, "", "No model was judged in 2 files, 1 with FSDP2.\n")
+    assert cli("contract", "-q").err == "warning: No model was judged in 2 files, 1 with FSDP2.\n"
+
+
+def test_contract_of_nothing_says_what_a_check_says(cli: Cli, engine: fake.Engine, tree: Path) -> None:
+    (tree / "fsdp2-lint.toml").write_text('exclude = ["*"]\n')
+    for arguments in (["--isolated", "--select", ""], ["--isolated", "--ignore", "ALL"], []):
+        said = cli("check", *arguments)
+        ran = cli("contract", *arguments)
+        assert (ran.code, ran.out, ran.err) == (0, "", said.err) and said.code == 0, arguments
+        for command in ("check", "contract"):
+            assert cli(command, "-q", *arguments).err == f"warning: {said.err}"
+    engine.result.broken = [("train.py", "ValueError: odd")]
+    assert cli("contract", "--isolated").code == 2
 
 
 def test_contract_of_a_project_without_fsdp2_is_no_failure(cli: Cli, engine: fake.Engine, tree: Path) -> None:
@@ -283,11 +304,11 @@ def test_contract_of_a_project_without_fsdp2_is_no_failure(cli: Cli, engine: fak
         ran = cli("contract", *arguments)
         files = "1 file" if "train.py" in arguments else "2 files"
         assert (ran.code, ran.out) == (0, ""), arguments
-        assert ran.err == f"No model that is sharded with FSDP2 in {files}.\n"
+        assert ran.err == f"No model was judged in {files}, none with FSDP2.\n"
     assert json.loads(cli("contract", "--output-format", "json").out)["models"] == []
     assert cli("contract", ".", "missing.py").code == 2
 
 
 def test_contract_leaves_out_models_of_files_that_were_not_given(cli: Cli, engine: fake.Engine, tree: Path) -> None:
     engine.result.models = [fake.model("Other", fake.site(tree / "helper.py", 1))]
-    assert cli("contract", "train.py").code == 2
+    assert cli("contract", "train.py").err == "No model was judged in 1 file, 1 with FSDP2.\n"

@@ -42,6 +42,9 @@ def silent(source: str | bytes, code: str = "FSDP601") -> list[int]:
         "# fsdp2-lint: ignore[FSDP303, optimizer-before-sharding]",
         "# noqa: optimizer-before-sharding",
         "# noqa: E501, optimizer-before-sharding by its name",
+        "# noqa: E501, Optimizer-Before-Sharding Direct-Forward",
+        "# noqa: optimizer_before_sharding",
+        "# fsdp2-lint: ignore[fsdp303, OPTIMIZER-Before_Sharding]",
         "# fsdp2-lint: ignore[FSDP303] see #12  # fsdp2-lint: ignore[FSDP601]",
     ],
 )

@@ -112,11 +112,20 @@ def test_nothing_is_lost_and_nothing_is_told_twice(
 def chosen(code: str, select: list[str], ignore: list[str]) -> bool:
     """In the words of the manual: the longer prefix wins, and of equal ones, ignoring."""
 
-    def length(prefixes: list[str]) -> int:
+    def length(prefixes: list[str], of_all: int) -> int:
         fitting = [each for each in prefixes if each == "ALL" or code.startswith(each)]
-        return max((0 if each == "ALL" else len(each) for each in fitting), default=-1)
+        return max((of_all if each == "ALL" else len(each) for each in fitting), default=-1)
 
-    return length(select) > length(ignore)
+    return length(select, 0) > length(ignore, len("FSDP"))
+
+
+@pytest.mark.parametrize("select", [("FSDP",), ("ALL",), ("FSDP", "ALL")])
+def test_all_can_be_ignored(select: tuple[str, ...]) -> None:
+    findings = [found(LOUD), found(LOUD, "FSDP000"), found(LOUD, "FSDP907", Severity.INFO)]
+    assert sort(findings, select=select, ignore=("ALL",)).findings == []
+    everywhere = Settings(per_file_ignores=(("*", ("ALL",)),), file=FILE)
+    assert sort(findings, everywhere, select=select).findings == []
+    assert sort(findings, select=(*select, "FSDP6"), ignore=("ALL",)).findings == findings[:1], "it is longer"
 
 
 def test_codes_that_do_not_exist_are_refused() -> None:

@@ -38,6 +38,11 @@ def test_the_last_line_counts(story: Finding) -> None:
     assert agent(story)[-1] == "1 finding (1 error)"
 
 
+def test_what_is_not_shown_counts_too(story: Finding) -> None:
+    told = render("agent", [story], Sources(), left_out=[story, story])
+    assert told.splitlines()[-1] == "3 findings (3 errors); 2 of them not shown"
+
+
 def test_an_unsafe_fix_says_so(mended: Finding) -> None:
     assert mended.fix is not None
     line, _ = agent(replace(mended, fix=replace(mended.fix, safe=False)))

@@ -76,6 +76,7 @@ BODIES = {
     "a method that is a number": b'{"jsonrpc":"2.0","id":7,"method":5}',
     "parameters that are a list": b'{"jsonrpc":"2.0","id":7,"method":"textDocument/hover","params":[1]}',
     "no parameters": b'{"jsonrpc":"2.0","id":7,"method":"textDocument/hover","params":{}}',
+    "null for parameters that are needed": b'{"jsonrpc":"2.0","id":7,"method":"textDocument/hover","params":null}',
     "no such method": b'{"jsonrpc":"2.0","id":7,"method":"nosuch","params":{}}',
     "a NUL in a URI": hovered("file:///a%00b.py"),
     "half a character in a URI": hovered("file:///a\ud800.py"),
@@ -109,6 +110,21 @@ def test_an_editor_that_sends_nonsense(project: Path) -> None:
             server.alive()
         server.send(framed(opened((project / "train.py").as_uri())))
         assert "FSDP601" in server.published((project / "train.py").as_uri())
+
+
+def test_an_editor_that_writes_null_for_no_parameters(project: Path) -> None:
+    """As libraries do that write each field of a message; the server ends when it is told so."""
+    with wire("server", project) as server:
+        server.send(server.message(id=7, method="shutdown", params=None))
+        assert server.until(7)[7]["result"] is None
+        server.send(server.message(method="exit", params=None))
+        assert server.ended() == 0
+
+
+def test_an_agent_that_writes_null_for_no_parameters(project: Path) -> None:
+    with wire("mcp", project) as server:
+        server.send(server.message(id=8, method="tools/list", params=None))
+        assert "verify" in json.dumps(server.until(8)[8])
 
 
 @pytest.mark.slow

@@ -12,9 +12,13 @@ import pytest
 
 pytest.importorskip("pygls")
 
+from lsprotocol import types
+from pygls import progress as pygls_progress
+
 from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.servers import checks, threads
 from fsdp2_lint.servers.checks import LONGEST, Checks
+from fsdp2_lint.servers.progress import Progress
 from tests.servers.editor import scenario
 
 PAUSE = 0.5
@@ -93,6 +97,53 @@ async def test_a_change_ends_the_check_that_runs(tmp_path: Path, monkeypatch: py
     assert desk.given_up == [1]
     await desk.wait(3.0)
     assert [text for _, text in desk.told] == [2]
+
+
+@scenario
+async def test_what_is_cancelled_ends_and_is_not_owed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk(tmp_path, 5.0, monkeypatch)
+    await desk.type(1.0)
+    desk.checks.cancel()
+    await desk.wait(20.0)
+    assert desk.given_up == [1] and not desk.told
+    desk.takes = 0.2
+    await desk.type(2.0)
+    assert [text for _, text in desk.told] == [2], "what comes next is checked as ever"
+
+
+class Screen:
+    """The side of pygls to which progress is told."""
+
+    def __init__(self) -> None:
+        window = types.WindowClientCapabilities(work_done_progress=True)
+        self.client_capabilities = types.ClientCapabilities(window=window)
+        self.work_done_progress = pygls_progress.Progress(self)  # type: ignore[arg-type]
+        self.shown: list[Any] = []
+
+    async def send_request_async(self, method: str, params: object) -> None: ...
+
+    def notify(self, method: str, params: types.ProgressParams) -> None:
+        self.shown.append(params.value)
+
+
+@scenario
+async def test_the_progress_that_is_cancelled_ends_its_own_check(tmp_path: Path) -> None:
+    screen, ended = Screen(), list[int]()
+    progress = Progress(screen, lambda: ended.append(1))  # type: ignore[arg-type]
+    for number in (1, 2):
+        progress.tell("train.py")
+        while len(screen.shown) < 2:
+            await asyncio.sleep(0)
+        assert screen.shown[0].cancellable
+        (future,) = screen.work_done_progress.tokens.values()
+        if number == 2:
+            progress.tell(None)  # the check has ended before the word of the editor comes
+        future.cancel()
+        assert ended == [1]
+        progress.tell(None)
+        while screen.work_done_progress.tokens:
+            await asyncio.sleep(0)
+        screen.shown.clear()
 
 
 @pytest.mark.quick(1)

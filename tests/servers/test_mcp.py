@@ -21,7 +21,7 @@ from mcp import Client, StdioServerParameters
 
 from fsdp2_lint.findings.asked import Asked
 from fsdp2_lint.findings.outcome import Report
-from fsdp2_lint.servers import mcp
+from fsdp2_lint.servers import bounds, mcp
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "broken" / "optimizer_before_sharding"
 EARLY = "    optimizer = build_optimizer(model, lr=1e-2)  # error: [FSDP601]\n"
@@ -38,7 +38,9 @@ def project(tmp_path: Path) -> Path:
 
 def talk(project: Path, dialogue: Callable[[Client], Awaitable[None]]) -> None:
     async def session() -> None:
-        server = StdioServerParameters(command=sys.executable, args=["-m", "fsdp2_lint", "mcp"], cwd=project)
+        # The library's own choice of variables lacks PYTHONPATH, and with it what is tested.
+        command, environment = ["-m", "fsdp2_lint", "mcp"], dict(os.environ)
+        server = StdioServerParameters(command=sys.executable, args=command, cwd=project, env=environment)
         async with Client(server) as client:
             await dialogue(client)
 
@@ -193,14 +195,15 @@ def test_an_answer_is_bounded_and_says_what_it_leaves_out(project: Path) -> None
 
     async def dialogue(client: Client) -> None:
         failed, told = await call(client, "check", paths=["many.py"])
-        assert not failed and len(told) <= mcp.LONGEST
+        assert not failed and len(told) <= bounds.LONGEST
         shown = told.count("many.py:")
         assert 20 < shown <= mcp.MOST
         cut = re.search(r"(\d+) lines are left out here: check fewer paths, or select codes", told)
-        assert shown + int(cut[1] if cut else 0) == mcp.MOST and f"{300 - mcp.MOST} more are not shown" in told
+        assert shown + int(cut[1] if cut else 0) == mcp.MOST
+        assert f"300 findings (300 warnings); {300 - mcp.MOST} of them not shown\n" in told
         (project / "many.py").write_text("")
         failed, told = await call(client, "verify", paths=["many.py"])
-        assert not failed and len(told) <= mcp.LONGEST and "lines are left out here" in told
+        assert not failed and len(told) <= bounds.LONGEST and "lines are left out here" in told
         assert told.splitlines()[-1].startswith("Since s1: 300 gone")
 
     talk(project, dialogue)
@@ -210,10 +213,39 @@ def test_an_answer_is_bounded_and_says_what_it_leaves_out(project: Path) -> None
 def test_whole_lines_are_left_out(number: int) -> None:
     lines = [f"{index} {'x' * 500}" for index in range(number)]
     text = "".join(f"{line}\n" for line in [*lines, "one", "two", "three", "last"])
-    told = mcp._bounded(text)
-    assert len(told) <= mcp.LONGEST and told.endswith("one\ntwo\nthree\nlast\n")
-    assert (told == text) is (len(text) <= mcp.LONGEST)
+    told = bounds.bounded(text)
+    assert len(told) <= bounds.LONGEST and told.endswith("one\ntwo\nthree\nlast\n")
+    assert (told == text) is (len(text) <= bounds.LONGEST)
     assert {*told.splitlines()} - {*text.splitlines()} == (set() if told == text else {told.splitlines()[-5]})
+
+
+@pytest.mark.parametrize("text", ["x" * 100_000, f"a{'x' * 30_000}z\n" * 3])
+def test_long_lines_are_cut_in_the_middle(text: str) -> None:
+    told = bounds.bounded(text)
+    assert len(told) <= 4 * bounds.LONGEST_LINE and "left out" not in told
+    for line, whole in zip(told.splitlines(), text.splitlines()):
+        assert len(line) == bounds.LONGEST_LINE and (line[0], line[-1]) == (whole[0], whole[-1])
+
+
+def test_errors_are_bounded_and_arguments_are_those_of_the_tool(project: Path) -> None:
+    async def dialogue(client: Client) -> None:
+        for arguments, words in (
+            ({"paths": ["x" * 200_000]}, "cannot be read"),
+            ({"paths": [f"/{index}{'x' * 900}" for index in range(300)]}, "lies outside"),
+            ({"select": ["x" * 99_000]}, "is not a rule"),
+            ({"paths": [5] * 9_000}, "valid string"),
+            ({"path": ["train.py"]}, "check has no argument path; did you mean paths?"),
+            ({"y" * 99_000: 1}, "(known: paths, select)"),
+        ):
+            failed, told = await call(client, "check", **arguments)
+            assert failed and len(told) <= bounds.LONGEST and words in told, told[:2000]
+        failed, told = await call(client, "check", select=[""])
+        assert not failed and "Nothing was judged: no code is selected." in told
+        assert "There was nothing to fix" in (await call(client, "verify", since="s1"))[1]
+        failed, told = await call(client, "explain", code="fsdp6")
+        assert not failed and "- FSDP601 optimizer-before-sharding\n" in told and "FSDP701" not in told
+
+    talk(project, dialogue)
 
 
 def test_who_does_not_wait_any_more_ends_the_check(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:

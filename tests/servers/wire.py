@@ -84,6 +84,10 @@ class Wire:
             return self.ask("textDocument/hover", **place)
         return self.ask("ping")
 
+    def ended(self) -> int:
+        """The exit code, once the server has ended by itself."""
+        return self._server.wait(PATIENCE)
+
     def end(self) -> None:
         self._guard.cancel()
         self._server.kill()

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fsdp2_lint.catalogue import registry
-from fsdp2_lint.catalogue.codes import named, selectable
+from fsdp2_lint.catalogue.codes import OWN_CODES, named, selectable
 from fsdp2_lint.errors import BadSetting
 from fsdp2_lint.settings import Settings, _read
 from fsdp2_lint.settings.keys import KEYS, LEVELS
@@ -46,7 +46,7 @@ def test_each_key_has_its_field() -> None:
 
 def test_the_codes_are_those_of_the_clauses() -> None:
     codes = {code for code in selectable() if len(code) == len("FSDP000")}
-    assert codes == {*registry.OWN_CODES, *(rule.code for rule in registry.rules())}
+    assert codes == {*OWN_CODES, *(rule.code for rule in registry.rules())}
     assert {"ALL", "FSDP", "FSDP6", "FSDP60"} < {*selectable()} and "FSD" not in selectable()
 
 
@@ -63,7 +63,8 @@ def accepted(table: dict[str, Any]) -> bool:
     return True
 
 
-WORDS = st.sampled_from([*selectable(), *named(), *(code.lower() for code in selectable())])
+OTHER_CASE = (word.swapcase() for word in (*selectable(), *named()))
+WORDS = st.sampled_from([*selectable(), *named(), *OTHER_CASE, *(name.replace("-", "_") for name in named())])
 CODES = st.lists(WORDS, max_size=3)
 TEXTS = st.lists(st.text(min_size=1, max_size=8), max_size=3)
 PATTERNS = st.from_regex(r"!?(\./|/|\*\*/)?[a-z_*?\[\]]{1,5}(/[a-z*.]{1,4})?/?", fullmatch=True)
@@ -130,7 +131,9 @@ def test_neither_accepts_a_key_that_does_not_exist(table: dict[str, Any], key: s
         ("select", "FSDP6"),
         ("select", ["FSDP699"]),
         ("ignore", [" FSDP601"]),
-        ("ignore", ["Naive-Torch-Save"]),
+        ("ignore", ["Naive Torch Save"]),
+        ("ignore", ["F\u017fDP601"]),
+        ("ignore", ["FSDP601,FSDP602"]),
         ("ignore", ["E501"]),
         ("ignore", [""]),
         ("severity", {"FSDP601": "fatal"}),

@@ -68,6 +68,10 @@ def test_the_nearest_folder_counts_alone(project: Path) -> None:
         ("select = ['FSDP699']\n", "select: unknown code or name 'FSDP699'; did you mean "),
         ("extend-select = ['F']\n", "extend-select: 'F' is not a rule"),
         ("ignore = ['E501']\n", "ignore: 'E501' is not a rule\n"),
+        (
+            "ignore = ['FSDP601,FSDP602']\n",
+            "ignore: 'FSDP601,FSDP602' contains several codes: each is a text of its own\n",
+        ),
         ("ignore = ['FDSP601']\n", "ignore: unknown code or name 'FDSP601'; did you mean FSDP601?\n"),
         (
             "ignore = ['naive-torch-sav']\n",
