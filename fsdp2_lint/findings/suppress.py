@@ -34,10 +34,13 @@ _OWN = r"#\s*fsdp2-lint:\s*{}\[\s*(?P<codes>" + _WORDS + r")[,\s]*\]"
 _IGNORE = re.compile(_OWN.format("ignore") + _REASON)
 _IGNORE_FILE = re.compile(_OWN.format("ignore-file") + _REASON)
 _RIGHT = _OWN.format("ignore(?:-file)?").replace("?P<codes>", "?:")
-_NAME_OF_THE_TOOL = "(?i:fsdp2[-_]?lint)"
-_SPEAKS = r"(?::|(?=(?:ignore|ignore-file|disable|noqa)\s*[\[=(]))"  # to the tool, and not of it
+_NAME_OF_THE_TOOL = "(?i:fsdp2?[-_ ]?lint)"
+_SPEAKS = (
+    r"(?:[:;]|(?=(?:ignore|ignore-file|disable|noqa)(?:\s*[\[=(:]|\s+(?i:fsdp)[0-9])))"  # to the tool, and not of it
+)
 _BEGIN = r"(?:^|(?<=\s))"
 _MALFORMED = re.compile(rf"{_BEGIN}(?!{_RIGHT})#\s*{_NAME_OF_THE_TOOL}\s*{_SPEAKS}(?P<codes>){_REASON}")
+_TO_ANOTHER_TOOL = re.compile(rf"{_BEGIN}#\s*(?i:ruff|flake8)\s*:\s*(?i:noqa)\s*:\s*(?i:fsdp)[0-9](?P<codes>){_REASON}")
 # What may be meant for a code or a name of this tool, and is none. Other tools have codes of their own.
 _NOQA_FOR_NOTHING = re.compile(
     rf"{_BEGIN}#\s*(?i:noqa)\s*:\s*(?P<word>(?i:fsdp)(?![0-9])[\w-]*|{_NAME})(?P<codes>){_REASON}"
@@ -108,11 +111,11 @@ def suppressions(data: bytes) -> list[Suppression]:
 def malformed(data: bytes) -> Iterator[Comment]:
     """Comments that speak to this tool, and of which it understands nothing. They have no codes."""
     lower = data.lower()
-    if b"fsdp2" not in lower and b"noqa" not in lower:
+    if b"fsdp" not in lower and b"noqa" not in lower:
         return
     for token in tokens(data):
         if token.type == tokenize.COMMENT:
-            yield from _comments(token, _MALFORMED)
+            yield from _comments(token, _MALFORMED, _TO_ANOTHER_TOOL)
             if (found := _NOQA_FOR_NOTHING.search(token.string)) and _slip(found["word"]):
                 yield from _comments(token, _NOQA_FOR_NOTHING)
 

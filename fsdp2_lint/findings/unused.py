@@ -15,7 +15,7 @@ from fsdp2_lint.vocab.finding import Edit, Finding, Fix, Label, Severity, Site
 CODE = UNUSED
 NAME = OWN_CODES[CODE]
 # What no comment is without of which something may be said: most files are not divided into tokens for this.
-_SPEAKS = re.compile(rb"#[^!-~]*fsdp2[-_]?lint|noqa[^!-~]*:[^\n]*(?:fsdp|-)", re.IGNORECASE)
+_SPEAKS = re.compile(rb"#[^!-~]*fsdp2?[-_ ]?lint|noqa[^!-~]*:[^\n]*(?:fsdp|[a-z][-_][a-z])", re.IGNORECASE)
 
 
 def idle(files: Iterable[str], comments: Comments, judged: Collection[str]) -> list[Finding]:
@@ -27,7 +27,7 @@ def idle(files: Iterable[str], comments: Comments, judged: Collection[str]) -> l
     from fsdp2_lint.files import syntax
 
     data = comments.sources.data
-    named = [path for path in files if PREFIX.lower().encode() in data(path).lower() and _SPEAKS.search(data(path))]
+    named = [path for path in files if _SPEAKS.search(data(path))]
     known = {*OWN_CODES, *(rule.code for rule in registry.rules())}
     found = [*unused(named, comments, judged, known), *misspelt(named, comments.sources)]
     # Parsed again only now: most files have no such comment.

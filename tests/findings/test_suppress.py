@@ -218,3 +218,36 @@ def test_any_span_of_a_finding() -> None:
     alone, there, here = fake.finding(a), fake.finding(a, (b, "too")), fake.finding(b)
     other = fake.finding(b, code="FSDP602")
     assert partition([alone, there, here, other], Sources(overlay)) == ([alone, other], [there, here])
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# fsdp2-lint ignore FSDP601",
+        "# fsdp2-lint ignore: FSDP601",
+        "# fsdp2-lint; ignore[FSDP601]",
+        "# fsdp2 lint: ignore[FSDP601]",
+        "# fsdplint: ignore[FSDP601]",
+        "# ruff: noqa: FSDP601",
+        "# flake8: noqa: FSDP601",
+        "# noqa: naive-torch-sav",
+    ],
+)
+def test_a_comment_that_is_meant_for_this_tool_and_does_nothing(comment: str) -> None:
+    assert silent(f"a()\nb()  {comment}\nc()\n") == []
+    assert len([*malformed(f"b()  {comment}\n".encode())]) == 1
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# fsdp2-lint ignores what is frozen",
+        "# see fsdp2-lint: it reports this",
+        "# fsdp linting is not enough",
+        "# ruff: noqa: E501",
+        "# noqa: E501 - long-standing",
+        "# noqa: my-own-linter",
+    ],
+)
+def test_a_comment_that_speaks_of_the_tool_or_to_another_one(comment: str) -> None:
+    assert not [*malformed(f"b()  {comment}\n".encode())]

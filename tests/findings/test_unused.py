@@ -15,7 +15,7 @@ from fsdp2_lint.findings.asked import Asked
 from fsdp2_lint.findings.fix import fix_all
 from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.findings.suppress import Comments
-from fsdp2_lint.findings.unused import CODE, misspelt, unused
+from fsdp2_lint.findings.unused import CODE, idle, misspelt, unused
 from fsdp2_lint.lint import lint
 from fsdp2_lint.settings import Settings
 from fsdp2_lint.vocab.finding import Finding
@@ -323,3 +323,11 @@ def test_removal_in_a_project(project: Path) -> None:
     result = fix_all(lambda overlay: lint([str(project)], overlay=overlay), unsafe=False)
     assert result.changed == {str(project / "helper.py"): b"# one\nx = 1\ny = 2\n"}
     assert found(result.report) == []
+
+
+def test_a_file_need_not_speak_of_fsdp(tmp_path: Path) -> None:
+    """The slip is in a helper: what it was meant to silence is found in a script that calls it."""
+    path = tmp_path / "helper.py"
+    path.write_text("x = 1  # noqa: naive-torch-sav\n")
+    (finding,) = idle([str(path)], Comments(Sources({str(path): path.read_bytes()})), ())
+    assert finding.primary.site.row == 1
