@@ -35,7 +35,9 @@ def test_rules(cli: Cli, engine: fake.Engine) -> None:
     assert ran.out.splitlines()[0] == (
         "FSDP601  error    SRP  optimizer-before-sharding  the optimizer is built too early"
     )
-    listed = json.loads(cli("rules", "--output-format", "json").out)
+    told = json.loads(cli("rules", "--output-format", "json").out)
+    assert (told["version"], told["tool_version"]) == (1, fsdp2_lint.__version__)
+    listed = told["rules"]
     assert [each["code"] for each in listed] == ["FSDP601", "FSDP602", "FSDP907"]
     assert listed[0] == {
         "code": "FSDP601",
