@@ -11,6 +11,7 @@ import importlib
 import io
 import itertools
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 
@@ -55,7 +56,8 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS and not args[0].startswith("-"):
-            ctx.fail(f"No such command {args[0]!r}{nearest(args[0], COMMANDS, cutoff=0.6)}")
+            meant = f"; did you mean `fsdp2-lint check {shlex.quote(args[0])}`?" if _is_a_path(args[0]) else ""
+            ctx.fail(f"No such command {args[0]!r}{meant or nearest(args[0], COMMANDS, cutoff=0.6)}")
         return super().resolve_command(ctx, args)
 
 
@@ -69,9 +71,16 @@ def main() -> None:
     """Check PyTorch FSDP2 training code against its contract: its source, or a running job."""
 
 
+def _is_a_path(word: str) -> bool:
+    return word.endswith((".py", ".ipynb")) or os.path.lexists(word)
+
+
 def _show(error: click.ClickException) -> None:
     """As click does, and without what names of files may do to a terminal."""
     text = io.StringIO()
+    if isinstance(error, click.NoSuchOption):  # of which click names all that are near, by the alphabet
+        hint = nearest(error.option_name, error.possibilities or ())
+        error = click.UsageError(f"No such option {error.option_name}{hint}", error.ctx)
     error.show(text)
     if text.getvalue():  # our own failures have said it already
         note(text.getvalue().rstrip("\n"))

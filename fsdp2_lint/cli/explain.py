@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from fsdp2_lint.cli import completion
-from fsdp2_lint.cli.streams import CLEAN, Failure, deliver
+from fsdp2_lint.cli.streams import CLEAN, Failure, columns, deliver
 
 
 @click.command()
@@ -18,6 +20,7 @@ def explain(code: str, examples: bool) -> int:
     """
     from fsdp2_lint.catalogue.pages import in_short, listed, page_of
     from fsdp2_lint.errors import UnknownCode
+    from fsdp2_lint.output.markdown import fitted_page
 
     try:
         text = listed(code) or page_of(code)
@@ -27,5 +30,5 @@ def explain(code: str, examples: bool) -> int:
         code, _, _ = text.removeprefix("# ").partition(":")
         more = f"\nThe whole page, with programs: fsdp2-lint explain {code} --examples\n"
         text = in_short(text) + more * ("\n## Examples\n" in text)
-    deliver(text.rstrip("\n") + "\n", None)
+    deliver(fitted_page(text.rstrip("\n") + "\n", columns(sys.stdout)), None)
     return CLEAN

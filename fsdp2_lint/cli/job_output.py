@@ -13,7 +13,7 @@ import click
 
 from fsdp2_lint.catalogue.codes import selected, split
 from fsdp2_lint.cli.options import Options, of_codes, refused
-from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, columns, complain, deliver, note, use_color
+from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, columns, complain, deliver, note, sum_up, use_color
 from fsdp2_lint.output import EMPTY_IS_TEXT, FORMATS, NOTHING_SELECTED, count, plural, render
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def present_all(reports: Sequence[JobReport], options: JobOptions) -> int:
     for each in shown:
         for crash in each.report.crashes:
             note(each.crash(crash))
-        note(each.summary(count(each.findings)) if rules else NOTHING_SELECTED)
+        sum_up(each.summary(count(each.findings)) if rules else NOTHING_SELECTED)
         each.report.findings = each.findings
     code = worst(report.exit_code for report in reports)
     return CLEAN if options.exit_zero and code in (FOUND, ABNORMAL) else code

@@ -14,7 +14,7 @@ import click
 
 from fsdp2_lint.catalogue.codes import selected, split
 from fsdp2_lint.cli import completion
-from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, columns, complain, note, use_color
+from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, columns, complain, note, sum_up, use_color
 from fsdp2_lint.cli.streams import refused as refused
 from fsdp2_lint.errors import DEBUG, INTERNAL
 from fsdp2_lint.files.reading import NOTEBOOK_BYTES
@@ -141,14 +141,14 @@ class Options:
     def say(self, message: str) -> None:
         """What is neither a finding nor a problem: summaries, and what was done."""
         if not self.quiet:
-            note(message)
+            sum_up(message)
 
     def say_unjudged(self, message: str) -> None:
         """Success would read as if all were right, so where no summary is wanted it is a warning."""
         if self.quiet:
             complain(message, "warning")
         else:
-            note(message)
+            sum_up(message)
 
     def exit_code(self, report: Report, *, found: bool) -> int:
         if report.failures:

@@ -46,7 +46,7 @@ class Numbers(click.ParamType[tuple[int, ...]]):
         return tuple(dict.fromkeys(map(int, words)))
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(context_settings={"allow_interspersed_args": False})  # what follows the script is its own
 @click.option(
     "--world-size", type=Numbers(1), default="8", show_default=True, metavar="N,N…", help="How many ranks the job has."
 )

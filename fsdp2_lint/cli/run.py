@@ -21,7 +21,7 @@ DEFAULT_FOLDER = "fsdp2-lint-report"
 LAUNCHED = "FSDP2_LINT_LAUNCHED"  # set in ranks whose parent merges the reports
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(context_settings={"allow_interspersed_args": False})  # what follows the script is its own
 @click.option(
     "--check", is_flag=True, help="Watch the job and judge its contract. The default, and currently the only mode."
 )

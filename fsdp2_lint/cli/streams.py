@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from typing import TextIO
@@ -10,9 +11,10 @@ from typing import TextIO
 import click
 
 from fsdp2_lint.errors import Refusal
-from fsdp2_lint.output.terminal import harmless, one_line
+from fsdp2_lint.output.terminal import fitted, harmless, one_line
 
 CLEAN, FOUND, ABNORMAL = 0, 1, 2
+_WIDTH = re.compile("[1-9][0-9]{0,5}")  # another value of COLUMNS, which belongs to the shell, is none
 
 
 class Failure(click.ClickException):
@@ -44,6 +46,11 @@ def note(message: str) -> None:
         click.echo(harmless(message).encode(errors="backslashreplace").decode(), err=True)
     except OSError:
         pass  # nobody reads stderr, and there is no other place to say so
+
+
+def sum_up(message: str) -> None:
+    """As :func:`note`, fitted to the terminal: such sentences are long, and nobody copies them."""
+    note("\n".join(fitted(message, columns(sys.stderr), 0, 0)))
 
 
 def deliver(result: str | bytes, output_file: str | None) -> None:
@@ -82,10 +89,13 @@ def close_quietly() -> None:
         pass
 
 
-def columns(stream: TextIO) -> int | None:
-    """How wide a terminal is; None of what is none, or does not say."""
+def columns(stream: TextIO, environment: Mapping[str, str] = os.environ) -> int | None:
+    """How wide a terminal is, as COLUMNS says or else itself; None of what is none, or does not say."""
+    said = environment.get("COLUMNS", "")
     try:
-        return os.get_terminal_size(stream.fileno()).columns or None if stream.isatty() else None
+        if not stream.isatty():
+            return None
+        return int(said) if _WIDTH.fullmatch(said) else os.get_terminal_size(stream.fileno()).columns or None
     except (OSError, ValueError):
         return None
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FORMATS = ("full", "concise", "json", "json-lines", "agent", "github", "gitlab", "sarif", "junit", "rdjson")
 TELL_UNSEEN = frozenset({"agent", "github", "sarif", "junit"})
 _JSON = frozenset({"json", "json-lines", "gitlab", "sarif", "rdjson"})
-JSON_VERSION = 1  # of what `check`, `verify` and `contract` print as JSON: a key that goes or changes makes it 2
+JSON_VERSION = 1  # of the JSON of `check`, `verify`, `contract` and `rules`: a key that goes or changes makes it 2
 NOTHING_SELECTED = "Nothing was judged: no code is selected."
 EMPTY_IS_TEXT = frozenset(
     {"json", "agent", "gitlab", "sarif", "junit", "rdjson"}

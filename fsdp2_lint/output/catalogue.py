@@ -6,7 +6,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from fsdp2_lint import __version__
 from fsdp2_lint.catalogue import pages, registry
+from fsdp2_lint.output import JSON_VERSION
 from fsdp2_lint.vocab.finding import DOCS_URL
 from fsdp2_lint.vocab.rule import Rule
 
@@ -32,7 +34,8 @@ the analysis of the source, **R** the monitor of a running job, **P** a rehearsa
 def render(name: str, rules: Iterable[Rule]) -> str:
     known = list(rules)
     if name == "json":
-        return json.dumps([rule_as_json(rule) for rule in known], indent=2) + "\n"
+        told = {"version": JSON_VERSION, "tool_version": __version__, "rules": [*map(rule_as_json, known)]}
+        return json.dumps(told, indent=2) + "\n"
     return _markdown(known) if name == "markdown" else _text(known)
 
 

@@ -122,7 +122,7 @@ def render_text(told: Contract, names: Mapping[str, str], *, color: bool = False
     ``width`` is that of a terminal, to which the reasons are fitted.
     """
     paint = Paint(color)
-    parts = [[paint("In five points", "bold"), *_in_short(told, paint)]]
+    parts = [[paint("In five points", "bold"), *_in_short(told, paint, width)]]
     for model in told.models:
         head = f"{paint(clean(model.label), 'bold')} ({clean(place(model.site))})"
         parts.append([head, *_rules(model.rules, names, paint, width)])
@@ -140,11 +140,14 @@ def render_text(told: Contract, names: Mapping[str, str], *, color: bool = False
     return defused("".join("\n".join(lines) + "\n\n" for lines in parts))
 
 
-def _in_short(told: Contract, paint: Paint) -> Iterator[str]:
+def _in_short(told: Contract, paint: Paint, columns: int | None) -> Iterator[str]:
     width = max(map(len, POINTS))
+    indent = width + len(NOT_JUDGED) + 6
     for name, word, why in points(told.rules):
         shown = paint(f"{word:<{len(NOT_JUDGED)}}", _STYLES.get(word, "bold"))
-        yield f"  {name:<{width}}  {shown}  {why}".rstrip()
+        first, *rest = fitted(why, columns, indent, indent)
+        yield f"  {name:<{width}}  {shown}  {first}".rstrip()
+        yield from rest
 
 
 def _settling(told: Contract) -> Iterator[str]:

@@ -35,7 +35,9 @@ def test_rules(cli: Cli, engine: fake.Engine) -> None:
     assert ran.out.splitlines()[0] == (
         "FSDP601  error    SRP  optimizer-before-sharding  the optimizer is built too early"
     )
-    listed = json.loads(cli("rules", "--output-format", "json").out)
+    told = json.loads(cli("rules", "--output-format", "json").out)
+    assert (told["version"], told["tool_version"]) == (1, fsdp2_lint.__version__)
+    listed = told["rules"]
     assert [each["code"] for each in listed] == ["FSDP601", "FSDP602", "FSDP907"]
     assert listed[0] == {
         "code": "FSDP601",
@@ -76,12 +78,29 @@ def test_explain_lists_the_codes_of_a_prefix(cli: Cli, prefix: str, number: int)
     [
         ("chekc", "No such command 'chekc'; did you mean check?\n"),
         ("verfy", "No such command 'verfy'; did you mean verify?\n"),
-        ("train.py", "No such command 'train.py'\n"),
+        ("train.py", "No such command 'train.py'; did you mean `fsdp2-lint check train.py`?\n"),
+        (".", "No such command '.'; did you mean `fsdp2-lint check .`?\n"),
+        ("nothing", "No such command 'nothing'\n"),
     ],
 )
 def test_a_mistyped_command_is_answered_with_the_nearest(cli: Cli, typed: str, told: str) -> None:
     ran = cli(typed)
     assert (ran.code, ran.out) == (2, "") and ran.err.endswith(told)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["check", "--selct", "FSDP6"], "No such option --selct; did you mean --select?\n"),
+        (["run", "--nproc", "2", "train.py"], "No such option --nproc; did you mean --nproc-per-node?\n"),
+        (["run", "-x", "train.py"], "No such option -x\n"),
+        (["preflight", "--world-sze=8", "train.py"], "No such option --world-sze; did you mean --world-size?\n"),
+        (["check", "--qqqqqqq"], "No such option --qqqqqqq\n"),
+    ],
+)
+def test_a_mistyped_option_is_answered_with_the_nearest(cli: Cli, tree: Path, arguments: list[str], told: str) -> None:
+    ran = cli(*arguments)
+    assert (ran.code, ran.out) == (2, "") and ran.err.endswith(f"Error: {told}")
 
 
 def test_explain_names_the_nearest(cli: Cli, engine: fake.Engine) -> None:
