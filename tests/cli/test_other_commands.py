@@ -7,11 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.shell_completion import ShellComplete
 
 import fsdp2_lint
 from fsdp2_lint.catalogue import registry
-from fsdp2_lint.cli import COMMANDS, completion, main
+from fsdp2_lint.cli import COMMANDS
 from fsdp2_lint.output.contract import Contract, render_text
 from fsdp2_lint.vocab.finding import Label
 from tests import fake
@@ -265,31 +264,6 @@ def test_a_report_that_is_not_there_and_a_code_that_is_not(cli: Cli, tmp_path: P
 def test_what_has_no_examples_is_explained_as_a_whole(cli: Cli) -> None:
     short = cli("explain", "FSDP001").out
     assert "## How to fix" in short and "--examples" not in short
-
-
-COMPLETED = [
-    ("explain FSDP70", "FSDP701"),
-    ("explain fsdp70", "FSDP701"),
-    ("explain naive", "naive-torch-save"),
-    ("check --select FSDP60", "FSDP601"),
-    ("check --ignore FSDP601,naive", "FSDP601,naive-torch-save"),
-    ("report --select optimizer-before-s", "optimizer-before-sharding"),
-    ("completion z", "zsh"),
-]
-
-
-@pytest.mark.parametrize(("typed", "wanted"), COMPLETED)
-def test_codes_and_names_are_completed(typed: str, wanted: str) -> None:
-    *before, last = typed.split()
-    asked = ShellComplete(main, {}, "fsdp2-lint", completion.VARIABLE)
-    assert wanted in [item.value for item in asked.get_completions(before, last)]
-
-
-@pytest.mark.parametrize("shell", completion.SHELLS)
-def test_the_script_for_a_shell_asks_this_tool(cli: Cli, shell: str) -> None:
-    ran = cli("completion", shell)
-    assert ran.code == 0 and f"{completion.VARIABLE}={shell}_complete" in ran.out and "%(" not in ran.out
-    assert cli("completion", "tcsh").code == 2
 
 
 def test_the_help_cuts_no_summary_off(cli: Cli) -> None:
