@@ -63,51 +63,6 @@ def test_explain_invalid_syntax(cli: Cli) -> None:
     assert cli("explain", "FSDP000").out.startswith("# FSDP000: invalid-syntax\n")
 
 
-@pytest.mark.parametrize(("prefix", "number"), [("fsdp6", 20), ("FSDP0", 2), ("FSDP", 105), ("all", 105)])
-def test_explain_lists_the_codes_of_a_prefix(cli: Cli, prefix: str, number: int) -> None:
-    ran = cli("explain", prefix)
-    title, _, *lines = ran.out.splitlines()
-    assert ran.code == 0 and title == f"# {prefix.upper()}: no code, but a prefix of these"
-    assert len(lines) == number and lines == sorted(lines)
-    assert all(line.startswith("- FSDP") for line in lines)
-
-
-@pytest.mark.parametrize(
-    ("typed", "told"),
-    [
-        ("chekc", "No such command 'chekc'; did you mean check?\n"),
-        ("verfy", "No such command 'verfy'; did you mean verify?\n"),
-        ("train.py", "No such command 'train.py'; did you mean `fsdp2-lint check train.py`?\n"),
-        (".", "No such command '.'; did you mean `fsdp2-lint check .`?\n"),
-        ("nothing", "No such command 'nothing'\n"),
-    ],
-)
-def test_a_mistyped_command_is_answered_with_the_nearest(cli: Cli, typed: str, told: str) -> None:
-    ran = cli(typed)
-    assert (ran.code, ran.out) == (2, "") and ran.err.endswith(told)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["check", "--selct", "FSDP6"], "No such option --selct; did you mean --select?\n"),
-        (["run", "--nproc", "2", "train.py"], "No such option --nproc; did you mean --nproc-per-node?\n"),
-        (["run", "-x", "train.py"], "No such option -x\n"),
-        (["preflight", "--world-sze=8", "train.py"], "No such option --world-sze; did you mean --world-size?\n"),
-        (["check", "--qqqqqqq"], "No such option --qqqqqqq\n"),
-    ],
-)
-def test_a_mistyped_option_is_answered_with_the_nearest(cli: Cli, tree: Path, arguments: list[str], told: str) -> None:
-    ran = cli(*arguments)
-    assert (ran.code, ran.out) == (2, "") and ran.err.endswith(f"Error: {told}")
-
-
-def test_explain_names_the_nearest(cli: Cli, engine: fake.Engine) -> None:
-    ran = cli("explain", "optimizer-before-shard")
-    assert (ran.code, ran.out) == (2, "")
-    assert "did you mean optimizer-before-sharding?" in ran.err
-
-
 def verdicts(tree: Path) -> object:
     evidence = Label(fake.site(tree / "train.py", 4), "sharded here")
     return fake.model(
