@@ -9,6 +9,23 @@ from fsdp2_lint.cli.streams import CLEAN, deliver
 
 SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_FSDP2_LINT_COMPLETE"  # in which click looks for what a shell asks
+# Lines of click's scripts, and what stands in their place.
+_ASKED = 'response=$(env COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD=$COMP_CWORD '
+_IN_ONE_WORD = """\
+# To bash the = in --select=FSDP6 is a word of its own.
+    local word last=-1
+    local -a words=()
+    for word in "${COMP_WORDS[@]:0:COMP_CWORD+1}"; do
+        if [[ $last -ge 0 && ( $word == "=" || ${words[last]} == --*= ) ]]; then
+            words[last]+=$word
+        else
+            words+=("$word")
+            last=$((last + 1))
+        fi
+    done
+    response=$(env COMP_WORDS="${words[*]}" COMP_CWORD=$last """
+_SPLIT, _SPLIT_ONCE = 'string split ","', 'string split --max 1 ","'  # codes have commas between them
+_OTHERWISE = {"bash": (_ASKED, _IN_ONE_WORD), "fish": (_SPLIT, _SPLIT_ONCE)}
 
 
 @click.command()
@@ -25,8 +42,23 @@ def completion(shell: str) -> int:
     kind = get_completion_class(shell)
     assert kind is not None, "click knows these three"
     template = kind(main, {}, "fsdp2-lint", VARIABLE)
-    deliver(template.source_template % template.source_vars(), None)
+    script = template.source_template
+    if shell in _OTHERWISE:
+        script = script.replace(*_OTHERWISE[shell])
+    deliver(script % template.source_vars(), None)
     return CLEAN
+
+
+def files(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """The shell knows best which files there are."""
+    return [CompletionItem(typed, type="file")]
+
+
+def versions(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    from fsdp2_lint.vocab.target import NEWEST, OLDEST, in_digits
+
+    every = (in_digits((OLDEST[0], minor)) for minor in range(OLDEST[1], NEWEST[1] + 1))  # of one major version, so far
+    return [CompletionItem(each) for each in every if each.startswith(typed)]
 
 
 def code(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
@@ -40,5 +72,9 @@ def code(context: click.Context, parameter: click.Parameter, typed: str) -> list
 
 def codes(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """The last of several that are separated by commas; to a shell they are one word."""
+    from fsdp2_lint.catalogue.codes import ALL
+
     before, comma, last = typed.rpartition(",")
-    return [CompletionItem(f"{before}{comma}{item.value}", help=item.help) for item in code(context, parameter, last)]
+    every = [CompletionItem(ALL, help="every code, advice too")] if ALL.startswith(last.upper()) else []
+    found = [*code(context, parameter, last), *every]
+    return [CompletionItem(f"{before}{comma}{item.value}", help=item.help) for item in found]

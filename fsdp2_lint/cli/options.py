@@ -47,6 +47,7 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--target-torch",
         metavar="VERSION",
+        shell_complete=completion.versions,
         callback=lambda context, option, value: _version(value),
         help="The version of torch that the code will run on, such as 2.8. Default: the setting target-torch, else the"
         " version that the project pins, else the newest known.",
@@ -58,7 +59,12 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
         is_flag=True,
         help="Apply `exclude` to files that are named on the command line, too, as pre-commit needs.",
     ),
-    click.option("--stdin-filename", metavar="FILE", help="The name of what is read from stdin when PATHS is -."),
+    click.option(
+        "--stdin-filename",
+        metavar="FILE",
+        shell_complete=completion.files,
+        help="The name of what is read from stdin when PATHS is -.",
+    ),
     click.option(
         "--budget",
         type=click.IntRange(min=1),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from fsdp2_lint.cli import completion
 from fsdp2_lint.cli.job_output import JobOptions, job_options, present_all, read_report, worst
 from fsdp2_lint.cli.run import DEFAULT_FOLDER, refuse_absent
 from fsdp2_lint.cli.streams import Failure, complain, deliver, refused, use_color
@@ -77,8 +78,8 @@ class Numbers(click.ParamType[tuple[int, ...]]):
 @job_options
 @click.option("-m", "kind", flag_value="-m", help="SCRIPT is a module, as for python -m.")
 @click.option("-c", "kind", flag_value="-c", help="SCRIPT is Python code, as for python -c.")
-@click.argument("script", required=False)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.argument("script", required=False, shell_complete=completion.files)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, shell_complete=completion.files)
 def preflight(**given: Any) -> int:
     """Rehearse a job of any size without GPUs.
 

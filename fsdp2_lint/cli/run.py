@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from fsdp2_lint.cli import completion
 from fsdp2_lint.cli.job_output import JobOptions, job_options, present, read_report
 from fsdp2_lint.cli.streams import CLEAN, Failure, note, refused
 from fsdp2_lint.report.folders import JOB, job_id
@@ -44,8 +45,8 @@ LAUNCHED = "FSDP2_LINT_LAUNCHED"  # set in ranks whose parent merges the reports
 @job_options
 @click.option("-m", "kind", flag_value="-m", help="SCRIPT is a module, as for python -m.")
 @click.option("-c", "kind", flag_value="-c", help="SCRIPT is Python code, as for python -c.")
-@click.argument("script")
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.argument("script", shell_complete=completion.files)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, shell_complete=completion.files)
 def run(check: bool, nproc_per_node: str | None, **given: Any) -> int:
     """Run a training script and check its first steps.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fsdp2_lint.cli import completion
 from fsdp2_lint.cli.options import Options, analyse, say_problems, shared
 from fsdp2_lint.cli.streams import Failure, deliver
 from fsdp2_lint.files.reading import REPORT_BYTES, read_given
@@ -18,7 +19,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @shared
-@click.option("--since", required=True, metavar="FILE", help="What `check --output-format json -o FILE` found before.")
+@click.option(
+    "--since",
+    required=True,
+    metavar="FILE",
+    shell_complete=completion.files,
+    help="What `check --output-format json -o FILE` found before.",
+)
 @click.option("--output-format", type=click.Choice(comparison.FORMATS), default="text", show_default=True)
 def verify(since: str, output_format: str, **given: Any) -> int:
     """Show which findings are fixed, silenced, left or new.

@@ -92,31 +92,6 @@ def test_a_misspelt_code_is_abnormal_even_without_candidates(cli: Cli, engine: f
     assert ran.code == 2 and "unknown code or name 'FSDP6O1'; did you mean FSDP601?" in ran.err
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ("FSDP3I7", "unknown code or name 'FSDP3I7'; did you mean FSDP317? ("),
-        ("optimizer_before_shardin", "; did you mean optimizer-before-sharding? ("),
-        ("FSDP601 fsdp602", "'FSDP601 fsdp602' contains several codes: separate them by commas ("),
-    ],
-)
-def test_what_is_meant_by_a_misspelt_code(cli: Cli, engine: fake.Engine, tree: Path, given: str, told: str) -> None:
-    ran = cli("check", "--select", given)
-    assert (ran.code, ran.out) == (2, "") and told in ran.err
-
-
-@pytest.mark.parametrize(
-    "name", ["Optimizer-Before-Sharding", "optimizer_before_sharding", "OPTIMIZER-BEFORE-SHARDING"]
-)
-def test_a_name_in_any_case(cli: Cli, tree: Path, name: str) -> None:
-    shown = cli("check", "--show-settings", "--select", name).out
-    assert 'select = ["FSDP601"]  # --select\n' in shown
-    (tree / "fsdp2-lint.toml").write_text(f"ignore = ['{name}']\n[severity]\n{name} = 'info'\n")
-    shown = cli("check", "--show-settings").out
-    assert 'ignore = ["FSDP601"]' in shown and 'severity = { "FSDP601" = "info" }' in shown
-    assert cli("explain", name).out.startswith("# FSDP601: optimizer-before-sharding\n")
-
-
 def test_syntax_errors_are_findings(cli: Cli, engine: fake.Engine, tree: Path) -> None:
     engine.result.problems = [fake.problem(tree / "train.py", "syntax error: invalid syntax", 3, 5)]
     ran = cli("check", "--output-format", "concise")

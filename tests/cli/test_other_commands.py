@@ -7,11 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.shell_completion import ShellComplete
 
 import fsdp2_lint
 from fsdp2_lint.catalogue import registry
-from fsdp2_lint.cli import COMMANDS, completion, main
+from fsdp2_lint.cli import COMMANDS
 from fsdp2_lint.output.contract import Contract, render_text
 from fsdp2_lint.vocab.finding import Label
 from tests import fake
@@ -62,51 +61,6 @@ def test_explain_by_code_and_by_name(cli: Cli) -> None:
 
 def test_explain_invalid_syntax(cli: Cli) -> None:
     assert cli("explain", "FSDP000").out.startswith("# FSDP000: invalid-syntax\n")
-
-
-@pytest.mark.parametrize(("prefix", "number"), [("fsdp6", 20), ("FSDP0", 2), ("FSDP", 105), ("all", 105)])
-def test_explain_lists_the_codes_of_a_prefix(cli: Cli, prefix: str, number: int) -> None:
-    ran = cli("explain", prefix)
-    title, _, *lines = ran.out.splitlines()
-    assert ran.code == 0 and title == f"# {prefix.upper()}: no code, but a prefix of these"
-    assert len(lines) == number and lines == sorted(lines)
-    assert all(line.startswith("- FSDP") for line in lines)
-
-
-@pytest.mark.parametrize(
-    ("typed", "told"),
-    [
-        ("chekc", "No such command 'chekc'; did you mean check?\n"),
-        ("verfy", "No such command 'verfy'; did you mean verify?\n"),
-        ("train.py", "No such command 'train.py'; did you mean `fsdp2-lint check train.py`?\n"),
-        (".", "No such command '.'; did you mean `fsdp2-lint check .`?\n"),
-        ("nothing", "No such command 'nothing'\n"),
-    ],
-)
-def test_a_mistyped_command_is_answered_with_the_nearest(cli: Cli, typed: str, told: str) -> None:
-    ran = cli(typed)
-    assert (ran.code, ran.out) == (2, "") and ran.err.endswith(told)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["check", "--selct", "FSDP6"], "No such option --selct; did you mean --select?\n"),
-        (["run", "--nproc", "2", "train.py"], "No such option --nproc; did you mean --nproc-per-node?\n"),
-        (["run", "-x", "train.py"], "No such option -x\n"),
-        (["preflight", "--world-sze=8", "train.py"], "No such option --world-sze; did you mean --world-size?\n"),
-        (["check", "--qqqqqqq"], "No such option --qqqqqqq\n"),
-    ],
-)
-def test_a_mistyped_option_is_answered_with_the_nearest(cli: Cli, tree: Path, arguments: list[str], told: str) -> None:
-    ran = cli(*arguments)
-    assert (ran.code, ran.out) == (2, "") and ran.err.endswith(f"Error: {told}")
-
-
-def test_explain_names_the_nearest(cli: Cli, engine: fake.Engine) -> None:
-    ran = cli("explain", "optimizer-before-shard")
-    assert (ran.code, ran.out) == (2, "")
-    assert "did you mean optimizer-before-sharding?" in ran.err
 
 
 def verdicts(tree: Path) -> object:
@@ -265,31 +219,6 @@ def test_a_report_that_is_not_there_and_a_code_that_is_not(cli: Cli, tmp_path: P
 def test_what_has_no_examples_is_explained_as_a_whole(cli: Cli) -> None:
     short = cli("explain", "FSDP001").out
     assert "## How to fix" in short and "--examples" not in short
-
-
-COMPLETED = [
-    ("explain FSDP70", "FSDP701"),
-    ("explain fsdp70", "FSDP701"),
-    ("explain naive", "naive-torch-save"),
-    ("check --select FSDP60", "FSDP601"),
-    ("check --ignore FSDP601,naive", "FSDP601,naive-torch-save"),
-    ("report --select optimizer-before-s", "optimizer-before-sharding"),
-    ("completion z", "zsh"),
-]
-
-
-@pytest.mark.parametrize(("typed", "wanted"), COMPLETED)
-def test_codes_and_names_are_completed(typed: str, wanted: str) -> None:
-    *before, last = typed.split()
-    asked = ShellComplete(main, {}, "fsdp2-lint", completion.VARIABLE)
-    assert wanted in [item.value for item in asked.get_completions(before, last)]
-
-
-@pytest.mark.parametrize("shell", completion.SHELLS)
-def test_the_script_for_a_shell_asks_this_tool(cli: Cli, shell: str) -> None:
-    ran = cli("completion", shell)
-    assert ran.code == 0 and f"{completion.VARIABLE}={shell}_complete" in ran.out and "%(" not in ran.out
-    assert cli("completion", "tcsh").code == 2
 
 
 def test_the_help_cuts_no_summary_off(cli: Cli) -> None:

@@ -112,21 +112,6 @@ def test_an_editor_that_sends_nonsense(project: Path) -> None:
         assert "FSDP601" in server.published((project / "train.py").as_uri())
 
 
-def test_an_editor_that_writes_null_for_no_parameters(project: Path) -> None:
-    """As libraries do that write each field of a message; the server ends when it is told so."""
-    with wire("server", project) as server:
-        server.send(server.message(id=7, method="shutdown", params=None))
-        assert server.until(7)[7]["result"] is None
-        server.send(server.message(method="exit", params=None))
-        assert server.ended() == 0
-
-
-def test_an_agent_that_writes_null_for_no_parameters(project: Path) -> None:
-    with wire("mcp", project) as server:
-        server.send(server.message(id=8, method="tools/list", params=None))
-        assert "verify" in json.dumps(server.until(8)[8])
-
-
 @pytest.mark.slow
 def test_an_editor_is_told_nothing_of_what_lies_outside(project: Path) -> None:
     outside = project.parent / "outside"

@@ -1,10 +1,15 @@
-"""The command, where its extra is missing, and the others, which never need it."""
+"""The commands of the servers: where their extra is missing, how they end, and the others, which never need it."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from tests.servers.wire import wire
 
 PRIVATE = "from torch.distributed._composable.fsdp import fully_shard\n"
 
@@ -25,3 +30,20 @@ def test_a_check_loads_nothing_of_it(tmp_path: Path) -> None:
     ran = python("import sys; from fsdp2_lint.cli import invoke; invoke(['check']); print(*sys.modules)", tmp_path)
     assert "FSDP901" in ran.stdout
     assert not {"pygls", "lsprotocol", "asyncio", "fsdp2_lint.servers"} & {*ran.stdout.split()}
+
+
+def test_an_editor_that_writes_null_for_no_parameters(tmp_path: Path) -> None:
+    """As libraries do that write each field of a message; the server ends when it is told so."""
+    pytest.importorskip("pygls")
+    with wire("server", tmp_path) as server:
+        server.send(server.message(id=7, method="shutdown", params=None))
+        assert server.until(7)[7]["result"] is None
+        server.send(server.message(method="exit", params=None))
+        assert server.ended() == 0
+
+
+def test_an_agent_that_writes_null_for_no_parameters(tmp_path: Path) -> None:
+    pytest.importorskip("mcp")
+    with wire("mcp", tmp_path) as server:
+        server.send(server.message(id=8, method="tools/list", params=None))
+        assert "verify" in json.dumps(server.until(8)[8])
