@@ -91,6 +91,7 @@ ALLOWED = {
     "checks/initialisation/meta_device.py::StaticInitialised.without_reset_parameters": UNKNOWN,
     "checks/shared/models.py::StaticModel._one_list": PATHS,
     "checks/shared/left_out.py::LeftOut._filters": PATHS,
+    "checks/shared/late_parts.py::LateParts._may_be": PATHS,
     "checks/shared/models.py::StaticModel.wrapped": QNAMES,
     "checks/shared/models.py::_asks_for_fsdp1": QNAMES,
     "checks/training/statement_moves.py::_Lines.moved.ends_line": TEXT,

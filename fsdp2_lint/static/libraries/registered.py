@@ -36,7 +36,16 @@ from .torch.launch import device, meshes, self_started
 from .torch.migration import fsdp1_methods, migration, versions
 from .torch.precision import dtypes, precision
 from .torch.ranks import agreement, collectives, data, dealing, groups, own_sources, rank, rounds, seeds
-from .torch.sharding import composition, module_tree, modules, parallel_styles, parameters, sharding, sizes
+from .torch.sharding import (
+    composition,
+    module_tree,
+    modules,
+    parallel_styles,
+    parameters,
+    sharding,
+    sizes,
+    submodules,
+)
 from .torch.training import (
     differentiation,
     dtensors,

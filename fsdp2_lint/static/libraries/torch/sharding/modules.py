@@ -9,7 +9,6 @@ from ....domain.path_conditions import TRUE
 from ....domain.store import Items
 from ....domain.values import (
     BELOW,
-    BELOW_ANYHOW,
     EACH,
     NONE,
     SOME,
@@ -95,21 +94,6 @@ def module_children(machine: Machine, obj: Obj, call: Call) -> Value:
         [TupleV((Const(name) if name else Text(False), child)) if named else child for name, child in pairs],
         exact=False,
     )
-
-
-@method("get_submodule")
-def get_submodule(machine: Machine, obj: Obj, call: Call) -> Value:
-    name = call.arg(0, "target")
-    if isinstance(name, Const) and isinstance(name.value, str):
-        value: Value = obj
-        for part in filter(None, name.value.split(".")):  # "" is the module itself
-            value = (
-                machine.libraries.item_of(value, Const(int(part)), call.node)
-                if part.isdigit() and isinstance(value, Obj)
-                else machine.get_attr(value, part, call.node)
-            )
-        return value
-    return obj.child(BELOW_ANYHOW)  # one of them, whichever has that name
 
 
 @method(*_ALIASES)
