@@ -49,7 +49,7 @@ def on_terminal(folder: Path, *arguments: str) -> str:
     import pty
 
     master, slave = pty.openpty()
-    environment = {**os.environ, "COLUMNS": "70", "NO_COLOR": "1"}
+    environment = {**os.environ, "COLUMNS": "70", "NO_COLOR": "1", "TERM": "dumb"}  # without a line of progress
     run = subprocess.Popen([*COMMAND, *arguments], cwd=folder, env=environment, stdout=slave, stderr=slave)
     os.close(slave)
     shown = b""
