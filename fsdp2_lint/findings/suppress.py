@@ -35,9 +35,8 @@ _IGNORE = re.compile(_OWN.format("ignore") + _REASON)
 _IGNORE_FILE = re.compile(_OWN.format("ignore-file") + _REASON)
 _RIGHT = _OWN.format("ignore(?:-file)?").replace("?P<codes>", "?:")
 _NAME_OF_THE_TOOL = "(?i:fsdp2?[-_ ]?lint)"
-_SPEAKS = (
-    r"(?:[:;]|(?=(?:ignore|ignore-file|disable|noqa)(?:\s*[\[=(:]|\s+(?i:fsdp)[0-9])))"  # to the tool, and not of it
-)
+# What speaks to the tool, and not of it.
+_SPEAKS = r"(?:[:;]|(?=(?:ignore|ignore-file|disable|noqa)(?:\s*[\[=(:]|\s+(?i:fsdp)[0-9])))"
 _BEGIN = r"(?:^|(?<=\s))"
 _MALFORMED = re.compile(rf"{_BEGIN}(?!{_RIGHT})#\s*{_NAME_OF_THE_TOOL}\s*{_SPEAKS}(?P<codes>){_REASON}")
 _TO_ANOTHER_TOOL = re.compile(rf"{_BEGIN}#\s*(?i:ruff|flake8)\s*:\s*(?i:noqa)\s*:\s*(?i:fsdp)[0-9](?P<codes>){_REASON}")
