@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,11 +19,9 @@ from .driver import Driver
 from .frontend.pins import PINS
 from .frontend.project import Project
 from .result import Request, Rests, Result
+from .room import with_room
 from .seen import Sight
 from .verdicts import findings_of, of_models, of_programs
-
-_STACK = 512 * 1024 * 1024  # the interpreter follows calls by recursion; a thread can have room for it
-_RECURSION = 40_000
 
 
 def check(
@@ -47,7 +43,6 @@ def check(
     ``dump_trace`` keeps what was seen in each program, as text.
     """
     result = Result(files=len(request.files))
-    failure: list[BaseException] = []
     project = Project(Path(request.root), dict(request.overlay), [Path(each) for each in request.source_roots])
     project.take(sorted(set(request.files)), request.within)
     project.target = request.target
@@ -55,35 +50,22 @@ def check(
     project.look = look or project.look
 
     def work() -> None:
-        try:
-            with garbage.by_hand():
-                kept = Programs(store, request, project)
-                driver = Driver(
-                    project,
-                    request,
-                    result,
-                    keep_traces=dump_trace,
-                    kept=kept,
-                    jobs=jobs,
-                    progress=progress,
-                    ahead=ahead,
-                )
-                with remembered_facts(store, project):
-                    _check(result, project, driver, request.rules)
-        except BaseException as error:  # handed over to the caller's thread
-            failure.append(error)
+        with garbage.by_hand():
+            kept = Programs(store, request, project)
+            driver = Driver(
+                project,
+                request,
+                result,
+                keep_traces=dump_trace,
+                kept=kept,
+                jobs=jobs,
+                progress=progress,
+                ahead=ahead,
+            )
+            with remembered_facts(store, project):
+                _check(result, project, driver, request.rules)
 
-    limit, size = sys.getrecursionlimit(), threading.stack_size(_STACK)
-    sys.setrecursionlimit(max(limit, _RECURSION))
-    try:
-        thread = threading.Thread(target=work, name="fsdp2-lint")
-        thread.start()
-        thread.join()
-    finally:
-        sys.setrecursionlimit(limit)
-        threading.stack_size(size)
-    if failure:
-        raise failure[0]
+    with_room(work)
     result.texts = project.texts
     result.rests = _rests(project)
     return result
