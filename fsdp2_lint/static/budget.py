@@ -97,6 +97,12 @@ class Budget:
         "of one function that reaches no sharding call, over all its calls",
         "its calls become unseen code",
     )
+    call_paths: int = _limit(
+        16_000,
+        "paths put together",
+        "likewise, about a second: values of data that depend on many conditions at once",
+        "as above",
+    )
     training_share: float = _limit(
         0.5,
         "of what the program has left",
@@ -109,10 +115,16 @@ class Budget:
     own_steps: int = _limit(
         8_000, "steps", "in one function's own statements, over all its calls", "its calls become unseen code"
     )
+    own_conditions: int = _limit(
+        150_000,
+        "literals",
+        "likewise, in path conditions: a function that takes more is lost in combinations",
+        "its calls become unseen code",
+    )
     of_models: int = _limit(
         3,
         "times",
-        "the two above for methods of a model, which each round of a loop may run",
+        "the above for methods of a model, which each round of a loop may run; own ones also for what shards or trains",
         "its calls become unseen code, with the model in their hands",
     )
     short_call: int = _limit(100, "steps", "a call is never cut for what earlier calls took before that", "as above")

@@ -37,10 +37,10 @@ def with_room(work: Callable[[], None]) -> None:
 def in_one_block(work: Callable[[], None]) -> Callable[[], None]:
     """The same, with the frames of all that it calls in one block of memory.
 
-    Python (since 3.11) keeps frames in blocks of 16 KiB, and gives a block back as soon as its last frame is done: a loop
-    of calls that happens to begin at the end of one asks the system for memory at each call. With recursion there
-    is always such a loop; it took a fifth of the time. A frame that needs a larger block gets one, and the next frames
-    lie behind it. Pages that nobody writes to cost nothing.
+    Python (since 3.11) keeps frames in blocks of 16 KiB, and gives a block back as soon as its last frame is done. A
+    loop of calls that happens to begin at the end of one asks the system for memory at each call, and with recursion
+    there is always such a loop: it took a fifth of the time. A frame that needs a larger block gets one, and the next
+    frames lie behind it. Pages that nobody writes to cost nothing.
     """
 
     def roomy() -> None:

@@ -35,6 +35,7 @@ class Interned(tuple):  # type: ignore[type-arg]
     keys: frozenset[int] = frozenset()  # of the unknowns that its leaves are about, once they were asked for
     literals: tuple[tuple[Interned, bool], tuple[Interned, bool]] | None = None  # that it is false, that it is true
     others: tuple[Interned, ...] = ()  # of an "is" about an unknown that is one of a closed list: what else it may be
+    of_rank: bool | None = None  # does it speak of a rank? Once that was asked
     watched: tuple[Interned, ...] = ()  # of a composite: the parts that could meet it when it was last asked
     __hash__ = object.__hash__
     __eq__ = object.__eq__

@@ -20,6 +20,7 @@ class Pool:
     """How many conditions the guards of an entry hold, about 100 bytes each, and what comparing some of them took."""
 
     made = 0
+    tried = 0  # paths that were put together from two, kept or not
     weighed = 0  # in looks at events, which take as long; whoever counts those takes it off here
 
 
@@ -28,7 +29,7 @@ def forget() -> None:
 
     They refer to each other in circles. Cutting these frees them at once, at half of what the garbage collector takes.
     """
-    Pool.made = Pool.weighed = 0
+    Pool.made = Pool.tried = Pool.weighed = 0
     formulas.forget_formulas()
     for guard in (TRUE, *_guards.values()):
         guard._extended.clear()
@@ -95,6 +96,7 @@ class PathCondition(Knowledge):
 
     def _beside(self, other: PathCondition) -> PathCondition:
         """Both, where none asks what the other one does: nothing new follows."""
+        Pool.tried += 1
         new = PathCondition()
         new.literals, new.keys = (*self.literals, *other.literals), shared(self.keys | other.keys)
         new._truths, new._equal = _united(self._truths, other._truths), _united(self._equal, other._equal)
@@ -130,6 +132,7 @@ class PathCondition(Knowledge):
                 return None
         if not fresh:
             return self
+        Pool.tried += 1
         new = PathCondition()
         new.literals, new.keys, new._open = self.literals, self.keys, None
         new._truths, new._equal, new._among = dict(self._truths), self._equal, self._among

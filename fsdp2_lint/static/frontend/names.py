@@ -34,6 +34,14 @@ def names_in(node: nodes.NodeNG) -> frozenset[str]:
     return found
 
 
+def evaluates(node: nodes.NodeNG) -> bool:
+    """Does it name the builtin ``eval``? Modules have a method of that name, which is another thing."""
+    if "eval" not in names_in(node):
+        return False
+    bare = any(part.name == "eval" for part in node.nodes_of_class((nodes.Name, nodes.AssignName)))
+    return bare or not names_in(node).isdisjoint(("builtins", "__builtins__"))
+
+
 def texts_in(node: nodes.NodeNG) -> frozenset[str]:
     """The texts of code that may be a name or a part of one; those of one letter are none that means something."""
     texts = (part.value for part in node.nodes_of_class(nodes.Const) if isinstance(part.value, str))

@@ -20,6 +20,7 @@ from .names import (
     ENVIRONMENT,
     Lookup,
     calls_values,
+    evaluates,
     imported_name,
     names_in,
     origins,
@@ -43,7 +44,7 @@ _TELLING = frozenset(
     __subclasses__""".split()
 )
 _SUBCLASSES = "__subclasses__"
-_DYNAMIC = frozenset({"getattr", "setattr", "__setattr__", "vars", "__dict__", "eval", "exec", "globals"})
+_DYNAMIC = frozenset({"getattr", "setattr", "__setattr__", "vars", "__dict__", "exec", "globals"})
 _COMMAND_LINES = frozenset({"ArgumentParser", "add_argument"})
 _DEVICE = frozenset({"cuda", "device", "to_device"})  # these only matter as long as no device was used
 _TORCH_PARTS = ("torch.distributed", "torch.optim", "torch.multiprocessing")
@@ -96,7 +97,8 @@ class Relevance:
             return None
         for _, part in parts:
             found |= names_in(part)
-        return None if found & _DYNAMIC or len(parts) > BUDGET.name_parts else frozenset(found)
+        dynamic = found & _DYNAMIC or any(evaluates(part) for _, part in parts)
+        return None if dynamic or len(parts) > BUDGET.name_parts else frozenset(found)
 
     def written(self, module: Module, node: nodes.NodeNG) -> frozenset[str] | None:
         """Names of fields that this code, and what it calls by name, may set or fill; None if it may be any."""

@@ -44,6 +44,7 @@ class Frame:
     behind: list[PathCondition] = field(default_factory=list)  # what holds behind the body, each time that it ran
     refuses: bool = False  # something that it calls may end the program
     steps: int = 0
+    trains: bool | None = None  # has it what is trained in its hands? Once that was asked
 
 
 def is_model(value: Value | None) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -75,7 +75,11 @@ class Machine(Semantics, Generic[L]):
         self.max_unsharded = max_unsharded
         self.call_limit: int | None = None  # the step at which the innermost call that has a bound ends
         self.spent: dict[nodes.NodeNG, int] = {}  # steps in each function, over all its calls and what they call
+        self.paths_limit: int | None = None  # likewise, in paths that were put together
+        self.paths_spent: dict[nodes.NodeNG, int] = {}
         self.own: dict[nodes.NodeNG, int] = {}  # likewise, without what they call
+        self.own_made: dict[nodes.NodeNG, int] = {}  # likewise, in conditions of paths
+        self.made_before = 0
         self.look = look  # at the clock: the last resort
         self.reached: dict[nodes.NodeNG, None] = {}  # in order, which a set has not
         self.of_the_machine: dict[str, Value] = {}  # what it has, by the function that was asked
@@ -152,19 +156,40 @@ class Machine(Semantics, Generic[L]):
             self.stop(f"more than {self.max_steps} steps")
         if self.call_limit is not None and self.steps > self.call_limit:
             raise CallTooLong
+        if self.paths_limit is not None and Pool.tried > self.paths_limit:
+            raise CallTooLong
         frame = self.frames[-1]
+        made, self.made_before = Pool.made - self.made_before, Pool.made
         if frame.func is not None and frame.on_yield is None:
             frame.steps += 1
             own = self.own[frame.func.node] = self.own.get(frame.func.node, 0) + 1
-            if own > BUDGET.own_steps and frame.steps > BUDGET.short_call:
-                if own > BUDGET.own_steps * BUDGET.of_models or not is_model(frame.receiver):
-                    raise CallTooLong
+            lost = self.own_made.get(frame.func.node, 0)
+            if made:
+                lost = self.own_made[frame.func.node] = lost + made
+            most = max(own / BUDGET.own_steps if frame.steps > BUDGET.short_call else 0, lost / BUDGET.own_conditions)
+            if most > 1 and (most > BUDGET.of_models or not self.is_the_point(frame)):
+                raise CallTooLong
         if self.steps > self.max_unsharded and not self.libraries.any_sharded:
             self.stop(f"more than {self.max_unsharded} steps before anything was sharded")
         if not self.steps % LOOK:
             self.look()
         if Pool.made > BUDGET.conditions:
             self.stop(f"more than {BUDGET.conditions} path conditions")
+
+    def is_the_point(self, frame: Frame) -> bool:
+        """Does a method of a model run in it, code that may shard, or what trains what is sharded?"""
+        func = frame.func
+        if func is None or is_model(frame.receiver):
+            return True
+        if self.project.may_shard(func.module.path, func.node, func.owner.name if func.owner else ""):
+            return True
+        if frame.trains is None and self.libraries.any_sharded:
+            frame.trains = self.trains(frame.given)
+        return bool(frame.trains)
+
+    def trains(self, given: Iterable[Value]) -> bool:
+        """Is there a model, an optimizer or a loader among these, or something that holds one, such as a trainer?"""
+        return any(self.matters(leaf, 0, code=False) for value in given for leaf in self.inside(value))
 
     def stop(self, why: str) -> None:
         """The budget is spent: the rest of each activation that is open now is not seen."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +11,13 @@ from typing import TypeVar
 from fsdp2_lint.catalogue import registry
 from fsdp2_lint.files.discovery import discover
 from fsdp2_lint.static.budget import BUDGET
-from fsdp2_lint.static.check import _RECURSION, _STACK
 from fsdp2_lint.static.course import Course
 from fsdp2_lint.static.entries import Entry, find_entries
 from fsdp2_lint.static.following import Followed, Limits, _Following, forget_last
 from fsdp2_lint.static.frontend.pins import pinned_torch
 from fsdp2_lint.static.frontend.project import Project
 from fsdp2_lint.static.garbage import Garbage, by_hand
+from fsdp2_lint.static.room import with_room
 from fsdp2_lint.vocab.finding import Finding
 from fsdp2_lint.vocab.overlaps import without_consequences
 from fsdp2_lint.vocab.rule import for_target
@@ -117,18 +115,10 @@ class Repository:
 def deep(work: Callable[[], T]) -> T:
     """An answer from a thread in which calls may nest as deeply as the analysis needs."""
     found: list[T] = []
-    limit, size = sys.getrecursionlimit(), threading.stack_size(_STACK)
-    sys.setrecursionlimit(max(limit, _RECURSION))
 
     def run() -> None:
         with by_hand():
             found.append(work())
 
-    try:
-        thread = threading.Thread(target=run)
-        thread.start()
-        thread.join()
-    finally:
-        sys.setrecursionlimit(limit)
-        threading.stack_size(size)
+    with_room(run)
     return found[0]

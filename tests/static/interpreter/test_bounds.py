@@ -81,3 +81,35 @@ def test_programs_that_shard_nothing_take_no_steps_from_those_that_do() -> None:
     files = {f"idle{number}.py": idle for number in range(8)} | {"good.py": good}
     with limited(script_unsharded=200):
         assert "FSDP401" in analyse(files).codes
+
+
+# A number that came to be on ever more ways.
+COMBINED = "import mystery\n\n\ndef combined(batch, model):\n    total = 0\n" + "".join(
+    f"    total = total + (batch.a{at} if batch.on{at} else batch.b{at})\n" for at in range(60)
+)
+
+
+def test_data_that_depends_on_many_conditions_costs_its_caller_no_more_than_its_share() -> None:
+    with limited(call_steps=16_000, conditions=15_000):
+        assert "FSDP401" not in after(COMBINED, "combined(mystery.batch(), model)", SHARD + DIRECT).codes
+        with limited(call_paths=200):
+            assert "FSDP401" in after(COMBINED, "combined(mystery.batch(), model)", SHARD + DIRECT).codes
+
+
+def test_a_function_that_is_lost_in_combinations_is_cut_but_what_shards_gets_further() -> None:
+    sharding = COMBINED + "    fully_shard(model)\n\n\n"
+    with limited(call_steps=16_000, conditions=15_000, own_conditions=3_000):
+        assert "FSDP401" in after(COMBINED, "combined(mystery.batch(), model)", SHARD + DIRECT).codes
+        with limited(of_models=1):
+            assert "FSDP401" not in after(sharding, "combined(mystery.batch(), model)", DIRECT).codes
+    with limited(call_steps=16_000, own_conditions=3_000, of_models=100):
+        assert "FSDP401" in after(sharding, "combined(mystery.batch(), model)", DIRECT).codes
+
+
+def test_one_round_stands_for_many_batches() -> None:
+    """Each is there on some paths; what is done with the first few is done with all."""
+    batches = "".join(f"    if mystery.on({at}):\n        batches.append(mystery.one({at}))\n" for at in range(40))
+    train = f"    batches = []\n{batches}    for batch in batches:\n        step(model, batch)\n"
+    step = "import mystery\n\n\ndef step(model, batch):\n    model.forward(batch).sum().backward()\n\n\n"
+    with limited(script_steps=1_000):
+        assert "FSDP701" in after(step, "fully_shard(model)", train + "    torch.save(model.state_dict(), 'w')\n").codes

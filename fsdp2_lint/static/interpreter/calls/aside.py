@@ -112,12 +112,19 @@ class Aside(Bounds[L]):
                 if name in names and isinstance(node, nodes.FunctionDef) and node is not func.node:
                     yield base.module, node
 
-    def matters(self, leaf: Value, depth: int) -> bool:
-        """May a call with this value have a part in what the rules are about?"""
+    def matters(self, leaf: Value, depth: int, *, code: bool = True) -> bool:
+        """May a call with this value have a part in what the rules are about?
+
+        ``code``: whoever has a function or a class may call it. Otherwise only what it has in its hands counts.
+        """
         if isinstance(leaf, ClassV):
-            return leaf.module.mentions_torch
+            return code and leaf.module.mentions_torch
+        if isinstance(leaf, Bound) and not code:
+            return any(self.matters(part, depth, code=False) for part in self.inside(leaf.receiver))
+        if isinstance(leaf, Func):
+            return code or bool(leaf.closure)
         if not isinstance(leaf, Obj):
-            return isinstance(leaf, (Params, ParamV, StateDict, StateTensor, Loaded, Func, Bound, Partial))
+            return isinstance(leaf, (Params, ParamV, StateDict, StateTensor, Loaded, Bound, Partial))
         atom = leaf.atom
         if leaf in self.libraries.optimizers or atom.module or atom.wrapper or atom.framework:
             return True
@@ -130,4 +137,4 @@ class Aside(Bounds[L]):
         held = [
             value for name in self.store.fields.get(leaf, ()) if (value := self.store.get((leaf, name))) is not None
         ]
-        return any(self.matters(part, depth + 1) for value in held for part in self.inside(value))
+        return any(self.matters(part, depth + 1, code=code) for value in held for part in self.inside(value))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...budget import BUDGET
+from ...domain.path_conditions import Pool
 from ...domain.values import ClassV, DictV, Func, ListV, Obj, StateDict, StateTensor, TupleV, Value, unknown
 from ..call import Call
 from ..frames import CallTooLong, is_model
@@ -33,14 +34,18 @@ class Bounds(Managers[L]):
         Side matters are cut, so that a program that spends its steps on them still gets to
         the point; what can lead to a sharding call is bounded by its own statements only.
         """
-        outer, began = self.call_limit, self.steps
+        outer, began = (self.call_limit, self.paths_limit), (self.steps, Pool.tried)
         aside = not self.project.may_shard(func.module.path, func.node, func.owner.name if func.owner else "")
         if aside:
-            most = BUDGET.call_steps * (BUDGET.of_models if is_model(receiver) else 1)
-            if self.libraries.any_sharded and self._trains(call, receiver):
+            times = BUDGET.of_models if is_model(receiver) else 1
+            most = BUDGET.call_steps * times
+            handed = [*call.all, *([receiver] if receiver is not None else [])]
+            if self.libraries.any_sharded and self.trains(handed):
                 most = max(most, int((self.max_steps - self.steps) * BUDGET.training_share))
-            left = max(most - self.spent.get(func.node, 0), BUDGET.short_call)
-            self.call_limit = began + min(left, int((outer - began) * BUDGET.call_share) if outer is not None else left)
+            else:
+                left = BUDGET.call_paths * times - self.paths_spent.get(func.node, 0)
+                self.paths_limit = _ends_at(began[1], left, outer[1])
+            self.call_limit = _ends_at(began[0], most - self.spent.get(func.node, 0), outer[0])
         mark, born = self.store.mark(), self.fresh()
         loops, context, inside = self.loops, self.context, len(self.libraries.inside)
         try:
@@ -59,13 +64,9 @@ class Bounds(Managers[L]):
             result.atom.cut = True
             return result
         finally:
-            self.call_limit = outer
-            self.spent[func.node] = self.spent.get(func.node, 0) + self.steps - began
-
-    def _trains(self, call: Call, receiver: Value | None) -> bool:
-        """Has it a model, an optimizer or a loader in its hands, or something that holds one, such as a trainer?"""
-        handed = [*call.all, *([receiver] if receiver is not None else [])]
-        return any(self.matters(leaf, 0) for value in handed for leaf in self.inside(value))
+            self.call_limit, self.paths_limit = outer
+            self.spent[func.node] = self.spent.get(func.node, 0) + self.steps - began[0]
+            self.paths_spent[func.node] = self.paths_spent.get(func.node, 0) + Pool.tried - began[1]
 
     def cut(self, func: Func, call: Call, receiver: Value | None, aside: bool) -> None:
         """What a call that was not followed to its end may have changed.
@@ -81,3 +82,9 @@ class Bounds(Managers[L]):
             self.libraries.overlooked(who, call.node)
         else:
             self.libraries.havoc(who, call, receiver, names)
+
+
+def _ends_at(now: int, left: int, outer: int | None) -> int:
+    """Where a call has taken what is left to it, or its share of what is left to its caller."""
+    left = max(left, BUDGET.short_call)
+    return now + (left if outer is None else min(left, int((outer - now) * BUDGET.call_share)))

@@ -7,7 +7,7 @@ from typing import Any
 from astroid import nodes
 
 from ...budget import BUDGET
-from ...domain.formulas import LARGE, Formula, atoms, both, either, intern, is_large, negate
+from ...domain.formulas import LARGE, Formula, Interned, atoms, both, either, intern, is_large, negate
 from ...domain.store import KNOWN_KEYS
 from ...domain.thresholds import MIRRORED, is_number
 from ...domain.values import (
@@ -322,6 +322,10 @@ def mentions_rank(atom: Any) -> bool:
     """Does a leaf of a formula speak of a rank?"""
     if isinstance(atom, Rank):
         return True
+    if isinstance(atom, Interned):
+        if atom.of_rank is None:
+            atom.of_rank = any(map(mentions_rank, atom))
+        return atom.of_rank
     return isinstance(atom, tuple) and any(map(mentions_rank, atom))
 
 

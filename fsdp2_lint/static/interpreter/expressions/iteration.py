@@ -7,11 +7,14 @@ from dataclasses import replace
 from astroid import nodes
 
 from ...budget import BUDGET
+from ...domain.choices import choose
+from ...domain.formulas import either
 from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.store import Items
 from ...domain.values import (
     NONE,
     ClassV,
+    Const,
     DictV,
     GuardedUnion,
     ListV,
@@ -46,10 +49,30 @@ class Iteration(Conditions[L]):
                 found.append((guard, unknown("an element", kind="opaque")))
         if any(guard is not TRUE for guard, _ in found):
             self.libraries.goes_through(found, node)
+            found = self.few_of_data(found)
         if len(found) > BUDGET.visits:
             rest = [item for _, item in found[BUDGET.visits :]]
             self.libraries.havoc(f"a loop of more than {BUDGET.visits} rounds", Call(node, rest, {}))
         return found[: BUDGET.visits]
+
+    def few_of_data(self, found: list[tuple[PathCondition, Value]]) -> list[tuple[PathCondition, Value]]:
+        """Of many batches, each of which is there on some paths, the first few; one round stands for all others."""
+        few, rest = found[: BUDGET.few_options], found[BUDGET.few_options :]
+        if len(rest) < 2 or not all(self.is_data(item) for _, item in rest):
+            return found
+        together = TRUE.add(either([guard.formula for guard, _ in rest])) or TRUE
+        return [*few, (together, choose(rest))]
+
+    def is_data(self, item: Value) -> bool:
+        """Is it a batch or a part of one: nothing that is called, trained, or says what is done?"""
+        leaves = [leaf for leaf in self.inside(item) if not isinstance(leaf, (ListV, DictV, TupleV))]
+        objects = [leaf for leaf in leaves if isinstance(leaf, Obj)]
+        others = [leaf for leaf in leaves if not isinstance(leaf, Obj)]
+        return (
+            bool(objects)
+            and all(isinstance(leaf, Const) and not isinstance(leaf.value, str) for leaf in others)
+            and not any(leaf.atom.kind == "configuration" or self.matters(leaf, 0) for leaf in objects)
+        )
 
     def iterated(self, leaf: Value, node: nodes.NodeNG) -> Items:
         """As ``listing``, but an iterator or a container that the project wrote is run: the former for one element."""

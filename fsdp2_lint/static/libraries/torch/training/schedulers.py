@@ -53,11 +53,12 @@ def made(machine: Machine, call: Call) -> Value:
     if isinstance(scheduler, Obj):
         optimizer = call.arg(0, "optimizer") or NONE
         scheduler.atom.know(Scheduler(name, optimizer))
+        told = {each: call.arg(position, each) for each, position in _TOLD.get(name, {}).items()}
+        if name in _FUNCTIONS:
+            told["lr_lambda"] = _factors(machine, call)
         for owner in machine.objects(optimizer):
-            for told, position in _TOLD.get(name, {}).items():
-                _given(machine, call, call.arg(position, told), f"lr ({told} of {name})", owner)
-            if name in _FUNCTIONS:
-                _given(machine, call, _factors(machine, call), f"lr (lr_lambda of {name})", owner)
+            for argument, value in told.items():
+                _given(machine, call, value, f"lr ({argument} of {name})", owner)
     return scheduler
 
 
