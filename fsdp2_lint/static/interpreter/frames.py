@@ -26,6 +26,14 @@ class OutOfBudget(CannotTell):
     """This entry took too many steps; what is not seen, or no longer judged, stays unknown."""
 
 
+@dataclass(slots=True)
+class Taken:
+    """What a function's own statements have taken, over all its calls and without what they call."""
+
+    steps: int = 0
+    conditions: int = 0  # literals of paths
+
+
 @dataclass(slots=True, eq=False)
 class Frame:
     """One activation of a function, or a module's body (then ``func`` is None)."""
@@ -44,6 +52,7 @@ class Frame:
     behind: list[PathCondition] = field(default_factory=list)  # what holds behind the body, each time that it ran
     refuses: bool = False  # something that it calls may end the program
     steps: int = 0
+    taken: Taken | None = None  # by its function; None where the code is another one's, as below a ``with``
     trains: bool | None = None  # has it what is trained in its hands? Once that was asked
 
 

@@ -33,7 +33,7 @@ from ..domain.values import (
 )
 from ..frontend.module import Module
 from ..frontend.project import Project
-from .frames import CallTooLong, Diverges, Frame, Handled, OutOfBudget, Rounds, is_model
+from .frames import CallTooLong, Diverges, Frame, Handled, OutOfBudget, Rounds, Taken, is_model
 from .libraries import Libraries
 from .semantics import Semantics
 from .syntax import loops_around
@@ -77,9 +77,8 @@ class Machine(Semantics, Generic[L]):
         self.spent: dict[nodes.NodeNG, int] = {}  # steps in each function, over all its calls and what they call
         self.paths_limit: int | None = None  # likewise, in paths that were put together
         self.paths_spent: dict[nodes.NodeNG, int] = {}
-        self.own: dict[nodes.NodeNG, int] = {}  # likewise, without what they call
-        self.own_made: dict[nodes.NodeNG, int] = {}  # likewise, in conditions of paths
-        self.made_before = 0
+        self.own: dict[nodes.NodeNG, Taken] = {}  # by function
+        self.made_before = 0  # literals of paths, when the last step began
         self.look = look  # at the clock: the last resort
         self.reached: dict[nodes.NodeNG, None] = {}  # in order, which a set has not
         self.of_the_machine: dict[str, Value] = {}  # what it has, by the function that was asked
@@ -158,23 +157,28 @@ class Machine(Semantics, Generic[L]):
             raise CallTooLong
         if self.paths_limit is not None and Pool.tried > self.paths_limit:
             raise CallTooLong
-        frame = self.frames[-1]
-        made, self.made_before = Pool.made - self.made_before, Pool.made
-        if frame.func is not None and frame.on_yield is None:
+        frame, made = self.frames[-1], Pool.made
+        if (taken := frame.taken) is not None:
             frame.steps += 1
-            own = self.own[frame.func.node] = self.own.get(frame.func.node, 0) + 1
-            lost = self.own_made.get(frame.func.node, 0)
-            if made:
-                lost = self.own_made[frame.func.node] = lost + made
-            most = max(own / BUDGET.own_steps if frame.steps > BUDGET.short_call else 0, lost / BUDGET.own_conditions)
-            if most > 1 and (most > BUDGET.of_models or not self.is_the_point(frame)):
-                raise CallTooLong
+            taken.steps += 1
+            taken.conditions += made - self.made_before
+            lost = taken.conditions > BUDGET.own_conditions
+            if lost or taken.steps > BUDGET.own_steps and frame.steps > BUDGET.short_call:
+                self.ends_call(frame, taken)
+        self.made_before = made
         if self.steps > self.max_unsharded and not self.libraries.any_sharded:
             self.stop(f"more than {self.max_unsharded} steps before anything was sharded")
         if not self.steps % LOOK:
             self.look()
-        if Pool.made > BUDGET.conditions:
+        if made > BUDGET.conditions:
             self.stop(f"more than {BUDGET.conditions} path conditions")
+
+    def ends_call(self, frame: Frame, taken: Taken) -> None:
+        """The function has taken its own share; what the program is about may take several."""
+        several = BUDGET.of_models
+        enough = taken.steps > BUDGET.own_steps * several or taken.conditions > BUDGET.own_conditions * several
+        if enough or not self.is_the_point(frame):
+            raise CallTooLong
 
     def is_the_point(self, frame: Frame) -> bool:
         """Does a method of a model run in it, code that may shard, or what trains what is sharded?"""

@@ -30,7 +30,7 @@ from ...frontend.names import lengthy, names_in
 from ...frontend.packages import builds_models
 from ..call import UNREAD_KEYWORDS, Call, Spread
 from ..expressions import domains, own_values, owning
-from ..frames import FALL, RAISE, RETURN, Diverges, Frame
+from ..frames import FALL, RAISE, RETURN, Diverges, Frame, Taken
 from ..machine import L
 from ..syntax import by_position, checks, defaults_of, is_dataclass, returns_itself
 from . import nested_data
@@ -138,6 +138,8 @@ class Functions(Aside[L]):
         start = self.guard
         given = (*args, *kwargs.values(), receiver or NONE)
         frame = Frame(self.fresh(), func.module, func, start, func.owner, receiver, given, on_yield=on_yield)
+        if on_yield is None:
+            frame.taken = self.own.setdefault(func.node, Taken())
         if func.closure:
             self.closures[frame.id] = func.closure
         bound = self.bind_arguments(func, args, kwargs, receiver, why)
