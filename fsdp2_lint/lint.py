@@ -20,6 +20,7 @@ from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.settings import Settings, file_of, settings
 
 if TYPE_CHECKING:
+    from fsdp2_lint.static.frontend.trees import Trees
     from fsdp2_lint.static.result import Result
     from fsdp2_lint.vocab.finding import Finding
 
@@ -68,12 +69,14 @@ def lint(
     progress: Callable[[str], None] | None = None,
     look: Callable[[], None] | None = None,
     early: Early | None = None,
+    trees: Trees | None = None,
 ) -> Report:
     """Check ``paths``. What cannot be done as asked raises a Refusal.
 
     ``overlay`` holds what files contain in place of what is on disk, by absolute path without links. ``progress`` is
     told each program that is followed, and not what an earlier run has kept. ``look`` is called again and again, and
     ends the run if it raises what is no Exception. ``early`` is told of one file before all programs are followed.
+    ``trees`` keeps parsed files for the next run of the same process.
     """
     found, given = found_files(paths, asked, overlay)
     report = Report(files=found.files, candidates=found.users, settings=given)
@@ -103,7 +106,7 @@ def lint(
         _report_problem(report, path, *problem)
     with CostsOnly("the analysis", report.broke):
         if report.selected and (near.files or asked.baseline is not None):  # whose entries may be gone with all FSDP2
-            _run_engine(report, found, near, asked, set(spoilt), progress, look, early)
+            _run_engine(report, found, near, asked, set(spoilt), progress, look, early, trees)
     _put_in_order(report)
     return report
 
@@ -122,6 +125,7 @@ def _run_engine(
     progress: Callable[[str], None] | None,
     look: Callable[[], None] | None,
     early: Early | None,
+    trees: Trees | None,
 ) -> None:
     # A tree without FSDP2 never comes here, and so never pays for these imports.
     from fsdp2_lint.files.pythons import too_new
@@ -174,6 +178,7 @@ def _run_engine(
                 progress=progress,
                 look=look,
                 ahead=ahead,
+                trees=trees,
             )
 
         return remembered(store, request, work) if store is not None else work()

@@ -22,6 +22,7 @@ from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.lint import Early, lint
 from fsdp2_lint.servers.threads import from_thread, in_thread
 from fsdp2_lint.settings import settings
+from fsdp2_lint.static.frontend.trees import Trees
 from fsdp2_lint.static.garbage import by_hand
 
 LONGEST = 3.0  # seconds for which changes may put off the answer to the first of them
@@ -61,6 +62,7 @@ class Checks:
         self._waiting: dict[str, None] = {}  # a set that keeps its order
         self._worker: asyncio.Task[None] | None = None
         self._cancelled = False
+        self._trees = Trees()
 
     def request(self, project: str, delay: float = 0.0, touched: str | None = None) -> None:
         """Check a project when nothing more was asked of it for ``delay`` seconds; what was ``touched`` comes first."""
@@ -150,7 +152,15 @@ class Checks:
             try:
                 busy = partial(from_thread, loop, self._busy)
                 early = Early(touched, partial(from_thread, loop, tell)) if touched is not None else None
-                return lint(paths, _asked(whole), overlay=overlay, progress=busy, look=look, early=early)
+                return lint(
+                    paths,
+                    _asked(whole),
+                    overlay=overlay,
+                    progress=busy,
+                    look=look,
+                    early=early,
+                    trees=self._trees,
+                )
             except _Outdated:
                 return None
             except Refusal as refusal:

@@ -18,6 +18,7 @@ from .cache.store import Store
 from .driver import Driver
 from .frontend.pins import PINS
 from .frontend.project import Project
+from .frontend.trees import Trees
 from .result import Request, Rests, Result
 from .room import with_room
 from .seen import Sight
@@ -33,6 +34,7 @@ def check(
     progress: Callable[[str], None] | None = None,
     look: Callable[[], None] | None = None,
     ahead: Ahead | None = None,
+    trees: Trees | None = None,
 ) -> Result:
     """Analyse the files of a request as one project. Nothing in them is imported or executed.
 
@@ -40,6 +42,7 @@ def check(
     which changes nothing in the answer. ``progress`` is told each program that is followed. ``look`` is called every
     few hundred steps, and with each file that is read: what it raises, if it is no Exception, ends the run. ``ahead``
     is told what is found in the programs that come to one file, before the others are followed.
+    ``trees`` has files that were parsed before.
     ``dump_trace`` keeps what was seen in each program, as text.
     """
     result = Result(files=len(request.files))
@@ -48,6 +51,7 @@ def check(
     project.target = request.target
     project.entry_points = list(request.entry_points)
     project.look = look or project.look
+    project.trees = trees
 
     def work() -> None:
         with garbage.by_hand():

@@ -21,6 +21,7 @@ from .pins import PINS
 from .questions import Questions
 from .reads import Reads
 from .relevance import Relevance
+from .trees import Trees
 
 T = TypeVar("T")
 SyntaxTree = ast.Module  # the class below has a method of the name ``ast``
@@ -45,6 +46,7 @@ class Project(Questions):
         self._bytes: dict[str, bytes] = dict(overlay or {})
         self._asts: dict[str, ast.Module] = {}
         self._modules: dict[str, Module | None] = {}
+        self.trees: Trees | None = None  # what earlier runs of this process have parsed
         self.target = None
         self.reads = Reads()
         self._digests: dict[str, str] = {}
@@ -235,10 +237,12 @@ class Project(Questions):
     def module(self, path: str) -> Module | None:
         self.reads.files.add(path)
         if path not in self._modules:
-            self._modules[path] = None
-            if (tree := self.ast(path)) is not None:
+            self._modules[path] = kept = self.trees.get(path, self.digest(path)) if self.trees is not None else None
+            if kept is None and (tree := self.ast(path)) is not None:
                 try:
-                    self._modules[path] = self._load(path, tree)
+                    self._modules[path] = module = self._load(path, tree)
+                    if self.trees is not None:
+                        self.trees.put(path, self.digest(path), module)
                     if SEED.encode() not in self.data(path):  # else its functions are listed at the end
                         del self._asts[path]  # as much memory as the other tree
                 except Unreadable as error:
