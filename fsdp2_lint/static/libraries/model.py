@@ -37,7 +37,7 @@ from . import pretrained, registered  # noqa: F401 (what is in the latter regist
 from .calls import Calls
 from .frameworks import framework_method
 from .outputs import is_output
-from .python import arguments, attempts, commands, configured, records, value_methods
+from .python import arguments, attempts, commands, configured, own_dicts, records, value_methods
 from .tables import IN_PLACE, METHOD_OBSERVERS, METHODS, TENSOR_METHODS
 from .torch.checkpoints import state_dict
 from .torch.forward import uses
@@ -69,6 +69,8 @@ class TorchModel(Calls):
             return partial
         if (special := self.special_method(obj, name, call)) is not None:
             return special
+        if (done := own_dicts.updated(self.machine, obj, name, call)) is not None:
+            return done
         if name in ("clear", "pop", "remove") and obj.item in ("param_groups", "['params']"):
             optim.regrouped(self.machine, obj, call.node)
         if name in ("pop", "get") and call.args and isinstance(call.args[0], Const):

@@ -14,11 +14,11 @@ from ...domain.path_conditions import TRUE
 from ...domain.relations import Relation
 from ...domain.values import Const, Obj, Rank, is_call, is_each
 from ...interpreter.expressions.own_values import Own, asked_for
+from ...libraries.defaults import default_of
 from ...libraries.torch.ranks.seeds import generator_of
 from ..ranks.own_choices import agreed, out_of_loops
 from ..ranks.random_numbers import drawn_alike, drawn_apart, seeded_before
 from ..shared.conditions import objects_in
-from ..shared.defaults import default_of
 from ..shared.program import OfStep, Program
 
 _LOADER = "torch.utils.data.DataLoader"

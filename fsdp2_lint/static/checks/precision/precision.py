@@ -14,11 +14,11 @@ from ...domain.formulas import atoms
 from ...domain.path_conditions import PathCondition
 from ...domain.relations import Relation
 from ...domain.values import Const, Ext, Obj, is_call
+from ...libraries.defaults import default_of
 from ...libraries.interface import Machine
 from ...libraries.outputs import is_output
 from ...libraries.torch.precision.dtypes import DEFAULT, SOME_DTYPE, LayerDtype, LoadedIn, literal_dtype
 from ...libraries.torch.precision.precision import LOW
-from ..shared.defaults import default_of
 from ..shared.objects import RELATED
 from ..shared.program import OfStep
 from ..shared.structure import leaves, wrapped_by

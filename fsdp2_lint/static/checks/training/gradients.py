@@ -13,9 +13,9 @@ from ...domain.relations import Relation
 from ...domain.values import Const, Obj, Value
 from ...frontend.launchers import WORLD_SIZE
 from ...interpreter.expressions.numbers import is_multiple
+from ...libraries.defaults import default_of
 from ...libraries.interface import Machine
 from ..ranks.agreement import agreed_later
-from ..shared.defaults import default_of
 from ..shared.program import OfStep
 from ..shared.switches import called_unseen
 

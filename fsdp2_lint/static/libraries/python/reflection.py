@@ -30,6 +30,7 @@ from ...domain.values import (
 from ...interpreter.call import Call
 from ...interpreter.expressions import asked_names, enums
 from ...interpreter.expressions.numbers import said_by
+from ..defaults import default_of
 from ..interface import Machine
 from ..tables import external
 from ..torch.migration import fsdp1_methods
@@ -58,6 +59,8 @@ def get_attribute(machine: Machine, call: Call) -> Value:
         parameters.attribute_read(machine, leaf, name.value if isinstance(name, Const) else None, call.node)
         if isinstance(leaf, ClassV) and not isinstance(name, Const) and enums.is_enumeration(machine, leaf):
             return enums.by_name(machine, leaf, name)
+        if isinstance(leaf, Ext) and isinstance(usual := default_of(machine, name), Const):
+            return by_setting(machine, leaf, name, usual, call)
         if not (isinstance(name, Const) and isinstance(name.value, str)):
             return leaf.child(SOME) if isinstance(leaf, Obj) else unknown("an attribute", kind="opaque")
         if (
@@ -76,6 +79,15 @@ def get_attribute(machine: Machine, call: Call) -> Value:
         return machine.get_attr(leaf, name.value, call.node)
 
     return machine.over(call.args[0], one)
+
+
+def by_setting(machine: Machine, package: Ext, name: Value, usual: Const, call: Call) -> Value:
+    """``getattr(torch, settings.dtype)``: what the default of the setting names, where nobody says otherwise."""
+    other = unknown("an attribute", kind="opaque")
+    paths = TRUE.add(("is", name, usual.value)), TRUE.add(("is", name, usual.value), False)
+    if not isinstance(usual.value, str) or paths[0] is None or paths[1] is None:
+        return other
+    return choose([(paths[0], machine.get_attr(package, usual.value, call.node)), (paths[1], other)])
 
 
 _OF_FUNCTIONS = frozenset(dir(lambda: None))

@@ -35,6 +35,7 @@ from . import gathering
 from .async_saves import note_async_save
 from .key_prefixes import note_keys, prefixed
 from .load_targets import note_load
+from .loaded_values import take_loaded
 from .state_helpers import Options, note_helper, note_options, option
 
 # -- hooks on state dicts, which torch calls with the module, the dict, and lists and words of its own
@@ -153,6 +154,7 @@ def dcp(machine: Machine, call: Call) -> Value:
         machine.emit(events.DcpSaved(payload=given, by=f"dcp.{name}", alone=_alone(call)), call.node)
     if "load" in name:
         note_load(machine, call, [state for _, state in states])
+        take_loaded(machine, [*call.all[:1], *(state for _, state in states)], agreed=not _alone(call))
         for owner, state in states:  # what is loaded lies in the same dict, which its owner gets back
             if (found := machine.find_attr(owner, "load_state_dict")) is not None:
                 machine.call(found, Call(call.node, [state]))

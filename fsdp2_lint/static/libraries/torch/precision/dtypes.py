@@ -15,6 +15,8 @@ from ..launch.device import device_kind
 from .precision import DTYPES, dtype_name
 
 DEFAULT = "default"  # of torch, unless the program sets another
+_IN_FORCE = Ext("torch"), "get_default_dtype()"  # where the default is kept; untouched, it says its own name
+_UNTOUCHED = Ext("torch.get_default_dtype()")
 SOME_DTYPE = "?"  # parameters, or some of them, get a dtype that is not followed
 _BY_NAME = {"bfloat16": "bfloat16", "half": "float16", "float": "float32", "double": "float64"}
 
@@ -138,18 +140,31 @@ def literal_dtype(value: Value) -> str:
 
 @external("torch.set_default_dtype", "torch.set_default_tensor_type")
 def set_default(machine: Machine, call: Call) -> Value:
-    machine.emit(events.DefaultDtype(dtype=dtype_name(call.arg(0, "d")) or SOME_DTYPE), call.node)
+    given = call.arg(0, "d") or NONE
+    machine.emit(events.DefaultDtype(dtype=dtype_name(given) or SOME_DTYPE), call.node)
+    machine.store.put(_IN_FORCE, given)
     return NONE
+
+
+@external("torch.get_default_dtype")
+def get_default(machine: Machine, call: Call) -> Value:
+    return machine.over(_in_force(machine), lambda leaf: Ext("torch.float32") if leaf == _UNTOUCHED else leaf)
+
+
+def _in_force(machine: Machine) -> Value:
+    found: Value = machine.store.get(_IN_FORCE, _UNTOUCHED)
+    return found
 
 
 def built(machine: Machine, obj: Obj, node: nodes.NodeNG) -> None:
     """A module of the project is made while another dtype than float32 is the default."""
-    default = None
-    for step in machine.trace.of(events.DefaultDtype):
-        if step.guard.compatible(machine.guard):
-            default = step.what.dtype if machine.guard.implies(step.guard) else SOME_DTYPE
-    if default is not None and default != "float32" and obj.atom.module:
-        machine.emit(events.Cast(dtype=default), node, obj)
+    if not obj.atom.module or next(machine.trace.of(events.DefaultDtype), None) is None:
+        return
+    for path, leaf in machine.alternatives(_in_force(machine)):
+        default = "float32" if leaf == _UNTOUCHED else dtype_name(leaf) or SOME_DTYPE
+        if default != "float32" and (joined := machine.guard.join(path)) is not None:
+            with machine.on_path(joined):
+                machine.emit(events.Cast(dtype=default), node, obj)
 
 
 @external("diffusers.training_utils.cast_training_params")

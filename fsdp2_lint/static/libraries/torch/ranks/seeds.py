@@ -7,9 +7,10 @@ from collections.abc import Callable
 from .....vocab.declared import record
 from .....vocab.finding import Moment
 from ....domain import events
-from ....domain.values import NONE, Const, Obj, Rank, Value
+from ....domain.values import NONE, Const, Obj, Rank, Value, is_call
 from ....frontend.packages import is_of_python
 from ....interpreter.call import Call
+from ....interpreter.expressions.own_values import ABOUT
 from ...interface import Machine
 from ...tables import external, observer
 
@@ -134,8 +135,10 @@ def differs(machine: Machine, value: Value) -> bool | None:
 
 
 def generator_of(obj: Obj) -> str:
-    """Which generator a value was drawn from; empty for anything else."""
-    return _DRAWS.get(obj.atom.origin, "") if obj.atom.kind == "unknown" else ""
+    """Which generator a value was drawn from; empty for anything else, such as how much was drawn."""
+    if obj.atom.kind != "unknown" or any((item[1] if is_call(item) else item) in ABOUT for item in obj.path):
+        return ""
+    return _DRAWS.get(obj.atom.origin, "")
 
 
 def of_each_rank(machine: Machine, value: Value, same: Callable[[Value], bool]) -> bool:

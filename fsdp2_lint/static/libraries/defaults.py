@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from astroid import nodes
 
-from ...domain.values import Const, Obj, Value
-from ...interpreter.syntax import class_body
-from ...libraries.interface import Machine
+from ..domain.values import Const, Obj, Value
+from ..interpreter.syntax import class_body
+from .interface import Machine
 
 
 def default_of(machine: Machine, asked: object) -> Value | None:
