@@ -33,6 +33,10 @@ class Items:
     def joined(self, mine: PathCondition, other: Items, theirs: PathCondition) -> Items:
         if self == other:
             return self
+        if self.exact and other.exact and len(self.items) == len(other.items):  # each element is one of two
+            pairs = zip(self.items, other.items)
+            both = [one if one == two else (TRUE, choose([(mine, one[1]), (theirs, two[1])])) for one, two in pairs]
+            return Items(tuple(both), True, self.open_why or other.open_why)
         shared = 0
         for left, right in zip(self.items, other.items):
             if left != right:

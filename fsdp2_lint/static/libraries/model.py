@@ -44,7 +44,7 @@ from .torch.forward import uses
 from .torch.migration import migration, versions
 from .torch.ranks import data, groups
 from .torch.sharding import module_tree, sharding
-from .torch.training import dtensors, optim, step_hooks
+from .torch.training import dtensors, optim, schedulers, step_hooks
 from .words import describe
 
 _PICKS = frozenset({"chunk", "split", "tensor_split", "narrow", "shard", "select", "index_select", "take"})
@@ -206,6 +206,8 @@ class TorchModel(Calls):
                 and call.all
             ):
                 optim.created(self.machine, obj, call)
+            elif scheduler := next((base.qname for base in bases if base.qname in schedulers.KNOWN), ""):
+                schedulers.begun(self.machine, obj, scheduler, call)
             elif any(base.qname in data.SAMPLERS for base in bases):
                 data.inherited(self.machine, obj, call)
             elif cls is not None:

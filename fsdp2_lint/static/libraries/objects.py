@@ -155,7 +155,7 @@ class Objects(Escapes):
         if "['params']" in obj.path or key == Const("params"):
             optim.regrouped(self.machine, obj, node)
         schedulers.group_changed(self.machine, obj, key, value, node)
-        blank.overwritten(self.machine, obj, node)
+        blank.overwritten(self.machine, obj, node, value)
         own_sources.item_filled(self.machine, obj, value, node)
         module_tree.stored_item(self.machine, obj, key, value, node)
 

@@ -14,6 +14,7 @@ from .python import (
     dynamic,
     kinds,
     operators,
+    own_dicts,
     pytrees,
     records,
     reflection,
@@ -27,6 +28,7 @@ from .torch.checkpoints import (
     kept_futures,
     key_prefixes,
     load_targets,
+    loaded_values,
     state_dict,
     state_helpers,
 )

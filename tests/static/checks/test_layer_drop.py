@@ -95,3 +95,30 @@ def test_a_generator_that_gets_another_seed(again: str, expected: bool) -> None:
     seeded = TRAINING.replace("SEED", "pass").replace("model(torch", f"model.own.seed({again})\nmodel(torch", 1)
     net = NET.replace("GENERATOR", "random.Random(0)").replace("DRAW", "self.own.random()")
     assert ("FSDP405" in analyse(script(seeded, net=net)).codes) is expected
+
+
+APART = """
+dist.init_process_group("nccl")
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+torch.manual_seed(0)
+model = Net()
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+torch.manual_seed(1 + dist.get_rank())
+data = torch.zeros(64, 8)
+order = torch.randperm(len(data))
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "expected"),
+    [
+        ("parts = order.split(4)\nfor at, rows in enumerate(parts):\n    if at + 1 == len(parts):\n"
+         "        model(data[rows])", False),
+        ("if len(order) > 3 and order.shape[0] > 3:\n    model(data)", False),
+        ("if order[0] > 3:\n    model(data)", True),
+    ],
+)  # fmt: skip
+def test_how_much_is_drawn_is_not_drawn(loop: str, expected: bool) -> None:
+    assert ("FSDP405" in analyse(script(APART + loop)).codes) is expected

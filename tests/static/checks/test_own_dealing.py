@@ -98,6 +98,28 @@ def test_a_method_that_the_class_writes_anew() -> None:
     assert analyse(script(train, own)).verdicts("FSDP811") == {"unknown"}
 
 
+NESTED = """
+class World:
+    def __init__(self, rank, size):
+        self.rank, self.size = rank, size
+
+
+class Shared(Strided):
+    def __init__(self, size, world, seed):
+        self.size, self.world, self.seed, self.epoch = size, world, seed, 0
+
+    def __iter__(self):
+        return iter(self.plan()[self.world.rank :: self.world.size])
+"""
+
+
+@pytest.mark.parametrize(("seed", "word"), [("1 + rank", "violated"), ("1", "unknown")])
+def test_the_rank_of_an_object_that_it_keeps(seed: str, word: str) -> None:
+    own = OWN.replace("ORDER", ORDERS["python"]).replace("AFTER", "pass") + NESTED
+    train = TRAIN.replace("Strided(64, GIVEN)", f"Shared(64, World(rank, world), {seed})")
+    assert analyse(script(train, own)).verdicts("FSDP811") == {word}
+
+
 LOCAL = {
     "the rank on the node": ("local, world, 1", True),
     "the rank in the job": ("rank, world, 1", False),

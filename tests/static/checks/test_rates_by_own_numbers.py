@@ -69,3 +69,38 @@ for tokens in loader:
 def test_a_factor_that_follows_a_number(figures: str, verdict: str) -> None:
     text = script(MAIN.replace("{figures}", figures), CLASSES)
     assert analyse(text).verdicts("FSDP617") == {verdict}
+
+
+SCHEDULED = """
+from torch.optim.lr_scheduler import ReduceLROnPlateau
+
+class Patient(ReduceLROnPlateau):
+    def __init__(self, optimizer):
+        super().__init__(optimizer, mode="min", patience=1)
+
+    def brief(self):
+        return self.best
+"""
+WATCHED = """
+dist.init_process_group("nccl")
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+model = Net()
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+optimizer = torch.optim.AdamW(model.parameters())
+scheduler = Patient(optimizer)
+for batch in torch.utils.data.DataLoader(TensorDataset(torch.ones(8, 8)), sampler=DistributedSampler(range(8))):
+    loss = model(batch).sum()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    BETWEEN
+    scheduler.step(loss)
+"""
+
+
+@pytest.mark.parametrize(("between", "word"), [("pass", "violated"), ("dist.all_reduce(loss)", "upheld")])
+def test_a_scheduler_of_the_project_that_derives_from_one_of_torch(between: str, word: str) -> None:
+    before = "from torch.utils.data import DistributedSampler, TensorDataset\n" + SCHEDULED
+    assert analyse(script(WATCHED.replace("BETWEEN", between), before)).verdicts("FSDP617") == {word}

@@ -140,7 +140,13 @@ def test_an_open_list_stays_open() -> None:
     for left, right in ((items(1, why="?"), items(1)), (items(1), items(1, why="?"))):
         assert left.joined(YES, right, NO).open_why == "?"
     assert items(1).joined(YES, items(1), NO) == items(1)
-    assert not items(1).joined(YES, items(2), NO).exact
+
+
+def test_an_element_that_is_one_of_two_keeps_its_place() -> None:
+    joined = items(1, 2).joined(YES, items(1, 3), NO)
+    assert joined.exact and joined.items[0] == (TRUE, Const(1))
+    assert joined.items[1] == (TRUE, choose([(YES, Const(2)), (NO, Const(3))]))
+    assert not items(1).joined(YES, items(2, exact=False), NO).exact
 
 
 def test_dicts_by_key() -> None:

@@ -47,10 +47,12 @@ class StaticLoadTarget(AtStep[events.DcpLoad]):
         for helper in self.program.trace.of(events.StateHelper):
             if helper.when.at in made and any(option != NONE for _, option in helper.what.options):
                 return f"whether the tensors that {helper.when.at} gives are the model's own is not known"
-        copied = next(iter(self.step.what.copies), "")
-        return f"whether anything keeps the copies of parameters under {copied} is not known" if copied else ""
+        for key, held in self.step.what.copies:
+            if not all(self._is_used(leaf) for _, leaf in self.program.machine.alternatives(held)):
+                return f"whether anything keeps the copies of parameters under {key} is not known"
+        return ""
 
-    def _is_used(self, part: DictV) -> bool:
+    def _is_used(self, part: Value) -> bool:
         """Is a model filled from this dict afterwards, as it is?"""
         trace = self.program.trace
         set_from = (leaf for each in trace.of(events.StateHelper, after=self.step) for leaf in each.what.given)

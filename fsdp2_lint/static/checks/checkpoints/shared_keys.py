@@ -32,10 +32,11 @@ class StaticSharedKeys(AtStep[events.DcpSaved]):
         if not shared:
             parts = parts[:1]  # what Stateful objects return may be under these keys
         for part in parts:
-            for path, key, leaf in self._keyed(part, self.step.guard, "", _DEPTH):
-                if split_by_rank(path)[0] is None and (own := own_of_ranks(self.program, self.step, leaf)) is not None:
+            for path, key, leaf, sure in self._keyed(part, self.step.guard, "", _DEPTH):
+                own = own_of_ranks(self.program, self.step, leaf) if split_by_rank(path)[0] is None else None
+                if own is not None and sure:
                     return yes(Place(own[0], f"{own[1]} under {key or 'one key'}"))
-                if self._may_differ(leaf, asked=shared):
+                if own is not None or self._may_differ(leaf, asked=shared):
                     why = f"whether each rank has its own under {key or 'one key'} is not known"
         return unknown(why) if why else StaticPayload(self.program, self.step).all_parts()
 
@@ -68,21 +69,22 @@ class StaticSharedKeys(AtStep[events.DcpSaved]):
         return all(machine.per_rank(key) is False for key in keys)
 
     def _keyed(
-        self, value: Value, at: PathCondition, key: str, depth: int
-    ) -> Iterator[tuple[PathCondition, str, Value]]:
-        """All values, each with its path and its key, as far as that is the same on all ranks."""
+        self, value: Value, at: PathCondition, key: str, depth: int, sure: bool = True
+    ) -> Iterator[tuple[PathCondition, str, Value, bool]]:
+        """All values, each with its path and its key, but for keys of the ranks' own. Are those surely the same?"""
         machine = self.program.machine
         for inner, leaf in machine.alternatives(value) if depth else ():
             if (path := at.join(inner)) is None:
                 continue
             if isinstance(leaf, DictV):
                 for name, way, item in machine.entries(leaf).entries:
-                    if (deeper := path.join(way)) is not None and machine.per_rank(name) is False:
+                    own_key = machine.per_rank(name)
+                    if (deeper := path.join(way)) is not None and own_key is not True:
                         known = repr(name.value) if isinstance(name, Const) else ""
-                        yield from self._keyed(item, deeper, known, depth - 1)
+                        yield from self._keyed(item, deeper, known, depth - 1, sure and own_key is False)
             elif isinstance(leaf, (ListV, TupleV)):
                 for way, item in machine.contents(leaf):
                     if (deeper := path.join(way)) is not None:
-                        yield from self._keyed(item, deeper, key, depth - 1)
+                        yield from self._keyed(item, deeper, key, depth - 1, sure)
             else:
-                yield path, key, leaf
+                yield path, key, leaf, sure

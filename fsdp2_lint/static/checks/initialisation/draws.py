@@ -15,7 +15,7 @@ from ...domain.values import ParamV
 from ...libraries.torch.initialisation.blank import of_buffers
 from ..launch.collectives import excluded_ranks
 from ..shared.conditions import objects_in
-from .initial_weights import FILLING
+from .initial_weights import fills_tensors
 from .initialisation import WRITES, StaticEmptied
 
 
@@ -66,7 +66,7 @@ class StaticDrawn(StaticEmptied):
         """May it write what is drawn: another part is none of it, nor is the bias all of a layer."""
         part = step.subject
         if isinstance(step.what, events.Collective):
-            return step.what.name.startswith(FILLING)
+            return fills_tensors(step.what)
         if part is None or step.place == self.begin.place:
             return part is None
         if self._is_of_others(step):

@@ -19,7 +19,8 @@ from ..shared.program import Program, Subject
 from ..shared.structure import has_parameters, leaves, owns_parameters
 from .initialisation import StaticEmptied
 
-FILLING = ("broadcast", "scatter", "dcp.load")  # collectives that may give every rank the same weights
+_PICKLED = frozenset({"broadcast_object_list()", "scatter_object_list()"})
+_FILLING = ("broadcast", "scatter", "dcp.load")  # collectives that may give every rank the same weights
 
 
 def is_common(program: Program, seed: Step[events.Seeded]) -> bool:
@@ -109,7 +110,8 @@ class StaticInitialWeights(Subject):
         for layer in [self.obj] if whole else layers:
             writers = [[step for step in sure if self._writes(step, layer, name)] for name in ("weight", "bias")]
             if not all(map(drawn.surely_by, writers)):
-                if drawn.without([*again, *self._filling(seed)]) is not None:
+                others = [step for step in again if not self._redrawn(step)]
+                if drawn.without([*others, *self._filling(seed)]) is not None:
                     return self._unless_unseen(seed)
                 return unknown(f"whether {again[-1].when.at} gives all of {self.label} other weights is not known")
         return self.program.excluded(f"{self.label} gets other weights afterwards")
@@ -125,6 +127,10 @@ class StaticInitialWeights(Subject):
             return True
         at_once = not isinstance(step.what, events.Written) or bool(self.program.loops(step))
         return at_once and relation in (Relation.SAME, Relation.CONTAINS)
+
+    def _redrawn(self, step: AnyStep) -> bool:
+        """Are its values surely drawn, as those before, by the seed of the rank?"""
+        return self._draws(step) and step.place in [each.place for each in self.program.trace.of(events.Drawn)]
 
     def _draws(self, step: AnyStep) -> bool:
         """May it draw its values, as those before, by the seed of the rank?"""
@@ -160,7 +166,7 @@ class StaticInitialWeights(Subject):
         return [
             step
             for step in self.program.trace.of(events.Collective)
-            if begin.index < step.index < self.call.index and step.what.name.startswith(FILLING)
+            if begin.index < step.index < self.call.index and fills_tensors(step.what)
             if step.guard.compatible(self.sharding.guard) and not self._of_texts(step)
         ]
 
@@ -173,6 +179,11 @@ class StaticInitialWeights(Subject):
 
     def _unseen(self) -> str:
         return self.program.open_why or self.program.escaped(self.obj, before=self.call) or self.program.managed_by
+
+
+def fills_tensors(made: events.Collective) -> bool:
+    """What is pickled is received as another object, which has to be loaded; that is a step of its own."""
+    return made.name.startswith(_FILLING) and made.name not in _PICKLED
 
 
 def _is_own(step: AnyStep) -> bool:

@@ -86,7 +86,7 @@ class DcpLoad(Counted):
     empty: tuple[tuple[PathCondition, str, DictV], ...]  # the parts with nothing in them: path, key, which dict
     optimizers: tuple[tuple[PathCondition, Obj, str], ...]  # whose own state is to be filled, and its name there
     gone: tuple[StateDict, ...]  # what is in a dict that a call in its place makes, and no name holds
-    copies: tuple[str, ...]  # under which keys copies of parameters are
+    copies: tuple[tuple[str, Value], ...]  # of parameters, or tensors of their shapes: under which keys, and in what
     planned: bool  # a planner is given
     planners: tuple[tuple[PathCondition, Value], ...]  # which one, by path
     loops: int  # how deep in loops, over all active calls

@@ -15,6 +15,7 @@ from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import external
 
+_OF_ITS_SHAPE = frozenset(f"torch.{name}_like" for name in ("empty", "zeros", "ones", "full", "rand", "randn"))
 _DCP = "torch.distributed.checkpoint."
 
 
@@ -82,15 +83,17 @@ def _gone(machine: Machine, target: Value, node: nodes.NodeNG) -> Iterator[State
                 yield from (each for _, each in machine.alternatives(item) if isinstance(each, StateDict))
 
 
-def _copies(machine: Machine, target: Value) -> Iterator[str]:
-    """Under which keys copies of parameters are, which some object may keep, or nobody."""
+def _copies(machine: Machine, target: Value) -> Iterator[tuple[str, Value]]:
+    """Under which keys copies of parameters are, which some object may keep, or nobody, and what holds them."""
     for _, leaf in machine.alternatives(target):
         for key, _, item in machine.entries(leaf).entries if isinstance(leaf, DictV) else ():
             if any(map(_is_copy, machine.inside(item))):
-                yield f"{key.value!r}" if isinstance(key, Const) else "one key"
+                yield f"{key.value!r}" if isinstance(key, Const) else "one key", item
 
 
 def _is_copy(part: Value) -> bool:
+    if isinstance(part, Obj) and part.parent is None and part.atom.origin in _OF_ITS_SHAPE:
+        return True
     return isinstance(part, (ParamV, StateTensor)) and part.copied and not (isinstance(part, ParamV) and part.grad)
 
 

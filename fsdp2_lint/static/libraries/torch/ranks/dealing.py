@@ -71,8 +71,15 @@ class _Dealing:
 
 
 def field(machine: Machine, obj: Obj, method: nodes.FunctionDef, node: nodes.NodeNG | None) -> Value | None:
-    """What ``self.name`` in a method of an object holds; None for any other expression."""
+    """What ``self.name`` or ``self.world.rank`` in a method of an object holds; None for any other expression."""
+    names: list[str] = []
+    while isinstance(node, nodes.Attribute):
+        names.append(node.attrname)
+        node = node.expr
     owner = method.args.args[0].name if method.args.args else ""
-    if isinstance(node, nodes.Attribute) and isinstance(node.expr, nodes.Name) and node.expr.name == owner:
-        return machine.find_attr(obj, node.attrname)
-    return None
+    if not names or not isinstance(node, nodes.Name) or node.name != owner:
+        return None
+    held: Value | None = obj
+    while names and isinstance(held, Obj):
+        held = machine.find_attr(held, names.pop())
+    return held if not names else None

@@ -46,20 +46,27 @@ def optimizer_made(machine: Machine, optimizer: Obj, call: Call) -> None:
         _given(machine, call, call.arg(1 if name == "lr" else None, name), name, optimizer)
 
 
-@external(PLATEAU, *(SCHEDULERS + name for name in (*_TOLD, *_OTHERS)))
+KNOWN = frozenset({PLATEAU, *(SCHEDULERS + name for name in (*_TOLD, *_OTHERS))})
+
+
+@external(*sorted(KNOWN))
 def made(machine: Machine, call: Call) -> Value:
     scheduler = machine.libraries.call_other(call.name, call)
-    name = call.name.removeprefix(SCHEDULERS)
     if isinstance(scheduler, Obj):
-        optimizer = call.arg(0, "optimizer") or NONE
-        scheduler.atom.know(Scheduler(name, optimizer))
-        told = {each: call.arg(position, each) for each, position in _TOLD.get(name, {}).items()}
-        if name in _FUNCTIONS:
-            told["lr_lambda"] = _factors(machine, call)
-        for owner in machine.objects(optimizer):
-            for argument, value in told.items():
-                _given(machine, call, value, f"lr ({argument} of {name})", owner)
+        begun(machine, scheduler, call.name, call)
     return scheduler
+
+
+def begun(machine: Machine, scheduler: Obj, qname: str, call: Call) -> None:
+    """One of torch's, or of a class of the project that derives from one, gets its optimizer."""
+    name, optimizer = qname.removeprefix(SCHEDULERS), call.arg(0, "optimizer") or NONE
+    scheduler.atom.know(Scheduler(name, optimizer))
+    told = {each: call.arg(position, each) for each, position in _TOLD.get(name, {}).items()}
+    if name in _FUNCTIONS:
+        told["lr_lambda"] = _factors(machine, call)
+    for owner in machine.objects(optimizer):
+        for argument, value in told.items():
+            _given(machine, call, value, f"lr ({argument} of {name})", owner)
 
 
 def _factors(machine: Machine, call: Call) -> Value:
