@@ -122,3 +122,21 @@ order = torch.randperm(len(data))
 )  # fmt: skip
 def test_how_much_is_drawn_is_not_drawn(loop: str, expected: bool) -> None:
     assert ("FSDP405" in analyse(script(APART + loop)).codes) is expected
+
+
+@pytest.mark.parametrize(
+    ("generator", "word"),
+    [
+        ("torch.Generator().manual_seed(3)", "unknown"),
+        ("torch.Generator()", "unknown"),
+        ("torch.Generator().manual_seed(dist.get_rank())", "violated"),
+        ("mystery.generator()", "unknown"),
+        ("None", "violated"),
+    ],
+)
+@pytest.mark.parametrize("draw", ["torch.rand(1, GIVEN)", "torch.multinomial(torch.ones(4), 1, GIVEN)"])
+def test_numbers_of_a_generator_that_is_handed_over(draw: str, generator: str, word: str) -> None:
+    """Seeded alike, it gives the ranks the same as long as they have drawn as often, which is not counted."""
+    drawn = draw.replace("GIVEN", "generator=generator")
+    body = f"generator = {generator}\nif {drawn} > 0.5:\n    model(data)\n"
+    assert analyse(script(APART + body, "import mystery\n")).verdicts("FSDP801") == {word}

@@ -8,10 +8,10 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep
-from ...domain.formulas import is_fork
+from ...domain.formulas import Formula, atoms, is_fork
 from ...domain.path_conditions import PathCondition
 from ...domain.values import Obj, StateDict, Value
-from ...libraries.torch.checkpoints.gathering import WholeOf, replaced
+from ...libraries.torch.checkpoints.gathering import WholeOf, is_each_key, replaced
 from ...libraries.torch.ranks.rank import alone
 from ..launch.collectives import excluded_ranks
 from ..ranks.alike import same_on_all_ranks
@@ -86,13 +86,19 @@ class StaticSharedFile(AtStep[events.Saved]):
         if self.step.what.chosen_by:
             return f"whether {self.step.what.chosen_by[-1]} writes on all ranks was not followed"
         asked = path.blurred or any(
-            not is_fork(formula) and gathered.guard.decide(formula) is not truth for formula, truth in path.literals
+            not (is_fork(formula) or _of_names(formula)) and gathered.guard.decide(formula) is not truth
+            for formula, truth in path.literals
         )
         return "whether all ranks that gather come here is not known" if asked else ""
 
     def _owner(self, state: StateDict) -> str:
         owner = next((leaf for _, leaf in self.program.machine.leaves(state.owner) if isinstance(leaf, Obj)), None)
         return self.program.label(owner) if owner is not None else "a model"
+
+
+def _of_names(formula: Formula) -> bool:
+    """Does it only ask which of the names in the state dict these are?"""
+    return all(is_each_key(atom[1]) for atom in atoms(formula))
 
 
 def _state_of(leaf: Value) -> StateDict | None:

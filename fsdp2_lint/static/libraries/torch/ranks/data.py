@@ -11,12 +11,13 @@ from ....domain.events import Step
 from ....domain.values import NONE, AbstractObject, Const, Obj, Rank, Value, unknown
 from ....interpreter.call import Call
 from ....interpreter.expressions import own_values, owning
+from ....interpreter.expressions.own_values import Own
 from ....interpreter.syntax import class_body
 from ...interface import Machine
 from ...tables import external, method
 from . import own_sources
 from .dealing import deals_by_rank
-from .seeds import differs
+from .seeds import ByOwnGenerator, differs
 
 _PROGRESS = ("tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm", "tqdm.notebook.tqdm", "rich.progress.track")
 _ARGUMENTS = {
@@ -227,6 +228,13 @@ def seeds_of(generator: AbstractObject) -> tuple[Value, ...]:
     return known.seeds if known is not None else ()
 
 
+def _is_common(machine: Machine, by: Value, seeds: list[Value]) -> bool:
+    """Is it surely in the same state on all ranks? Each new one of torch is, until it is seeded."""
+    made = [leaf for _, leaf in machine.alternatives(by)]
+    own = all(isinstance(leaf, Obj) and leaf.parent is None and leaf.atom.origin == "torch.Generator" for leaf in made)
+    return own and all(differs(machine, seed) is False for seed in seeds)
+
+
 def picked_by(machine: Machine, part: Value, indices: list[Value]) -> None:
     """Something is taken out of data: by numbers that were drawn, and perhaps by what is not known?"""
     leaves = [leaf for index in indices for leaf in machine.inside(index)]
@@ -246,15 +254,20 @@ def _is_drawn(leaf: Value) -> bool:
     return leaf.atom.state(Drawn) is not None or bool(leaf.atom.operands) and all(map(_is_drawn, leaf.atom.operands))
 
 
-@external("torch.randint", "torch.randn", "torch.rand", "torch.randperm")
+@external(*(f"torch.{name}" for name in "rand randint randn randperm bernoulli multinomial normal".split()))
 def drawn(machine: Machine, call: Call) -> Value:
     made = machine.libraries.call_other(call.name, call)
     if isinstance(made, Obj):
         by = call.kwargs.get("generator", NONE)
         made.atom.know(Drawn(by, machine.now, machine.moment(call.node)))
         seeds = [seed for obj in machine.objects(by) for seed in seeds_of(obj.atom)[-1:]]
+        if by != NONE:
+            made.atom.know(ByOwnGenerator())
         if any(differs(machine, seed) for seed in seeds):
             own_sources.drawn_for_rank(machine, made.atom, machine.moment(call.node))
         elif own := own_values.first(machine, seeds):
             owning.began(machine, made.atom, own)
+        elif by != NONE and not _is_common(machine, by, seeds):
+            doubt = f"whether all ranks seed the generator of {machine.moment(call.node).at} alike is not known"
+            owning.began(machine, made.atom, Own("numbers of a generator", when=machine.moment(call.node), doubt=doubt))
     return made

@@ -53,7 +53,7 @@ def made_by_call(machine: Machine, made: Obj, qname: str, call: Call) -> None:
     elif qname in _NODE:
         doubt = "whether the ranks run on several nodes is not known"
         owning.began(machine, made.atom, Own("the name of this node", when=machine.moment(call.node), doubt=doubt))
-    elif generator := generator_of(made):
+    elif (generator := generator_of(made)) and call.kwargs.get("generator", NONE) == NONE:
         words = f"a random number of {generator}"
         owning.began(machine, made.atom, Own(words, when=machine.moment(call.node), draw=generator))
     elif qname in _GENERATORS:

@@ -37,9 +37,9 @@ _SEEDS = {
     "pytorch_lightning.seed_everything": _ALL,
 }
 _DRAWS = {
-    **{f"random.{name}": "random" for name in "random uniform randint randrange choice getrandbits gauss".split()},
+    **{f"random.{name}": "random" for name in "random uniform randint randrange choice choices gauss".split()},
     **{f"numpy.random.{name}": "numpy" for name in "rand random randint uniform choice randn random_sample".split()},
-    **{f"torch.{name}": "torch" for name in "rand randint randn bernoulli randperm".split()},
+    **{f"torch.{name}": "torch" for name in "rand randint randn bernoulli randperm multinomial normal".split()},
 }
 _STATES = {
     "random.getstate": "random",
@@ -134,8 +134,15 @@ def differs(machine: Machine, value: Value) -> bool | None:
     return machine.per_rank(value)
 
 
+@record
+class ByOwnGenerator:
+    """Numbers that were drawn from a generator that was handed to the call, and not from the common one."""
+
+
 def generator_of(obj: Obj) -> str:
-    """Which generator a value was drawn from; empty for anything else, such as how much was drawn."""
+    """Which common generator a value was drawn from; empty for anything else, such as how much was drawn."""
+    if obj.atom.state(ByOwnGenerator) is not None:
+        return ""
     if obj.atom.kind != "unknown" or any((item[1] if is_call(item) else item) in ABOUT for item in obj.path):
         return ""
     return _DRAWS.get(obj.atom.origin, "")
