@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -33,7 +33,7 @@ from ..domain.values import (
 )
 from ..frontend.module import Module
 from ..frontend.project import Project
-from .frames import CallTooLong, Diverges, Frame, Handled, OutOfBudget, Rounds, Taken, is_model
+from .frames import CallTooLong, Diverges, Frame, Handled, OutOfBudget, Rounds, Taken
 from .libraries import Libraries
 from .semantics import Semantics
 from .syntax import loops_around
@@ -172,28 +172,6 @@ class Machine(Semantics, Generic[L]):
             self.look()
         if made > BUDGET.conditions:
             self.stop(f"more than {BUDGET.conditions} path conditions")
-
-    def ends_call(self, frame: Frame, taken: Taken) -> None:
-        """The function has taken its own share; what the program is about may take several."""
-        several = BUDGET.of_models
-        enough = taken.steps > BUDGET.own_steps * several or taken.conditions > BUDGET.own_conditions * several
-        if enough or not self.is_the_point(frame):
-            raise CallTooLong
-
-    def is_the_point(self, frame: Frame) -> bool:
-        """Does a method of a model run in it, code that may shard, or what trains what is sharded?"""
-        func = frame.func
-        if func is None or is_model(frame.receiver):
-            return True
-        if self.project.may_shard(func.module.path, func.node, func.owner.name if func.owner else ""):
-            return True
-        if frame.trains is None and self.libraries.any_sharded:
-            frame.trains = self.trains(frame.given)
-        return bool(frame.trains)
-
-    def trains(self, given: Iterable[Value]) -> bool:
-        """Is there a model, an optimizer or a loader among these, or something that holds one, such as a trainer?"""
-        return any(self.matters(leaf, 0, code=False) for value in given for leaf in self.inside(value))
 
     def stop(self, why: str) -> None:
         """The budget is spent: the rest of each activation that is open now is not seen."""

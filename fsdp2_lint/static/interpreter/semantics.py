@@ -17,7 +17,7 @@ from ..domain.store import Items
 from ..domain.values import Bound, ClassV, DictV, Ext, Func, GuardedUnion, ListV, Obj, Super, Value
 from ..frontend.module import Module
 from .call import Call
-from .frames import Frame
+from .frames import Frame, Taken
 
 R = TypeVar("R")
 
@@ -111,6 +111,10 @@ class Semantics(Protocol):
     def listing(self, leaf: Value) -> Items: ...
     def run_suspended(self, frame: Frame, value: Value) -> None: ...
     def statement_value(self, node: nodes.Expr, value: Value) -> None: ...
+
+    # -- how far one call is followed (bounds.py)
+
+    def ends_call(self, frame: Frame, taken: Taken) -> None: ...
 
     # -- context managers (managers.py), and code that has no part in what is checked (aside.py)
 

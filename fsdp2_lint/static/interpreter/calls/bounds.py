@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from ...budget import BUDGET
 from ...domain.path_conditions import Pool
 from ...domain.values import ClassV, DictV, Func, ListV, Obj, StateDict, StateTensor, TupleV, Value, unknown
 from ..call import Call
-from ..frames import CallTooLong, is_model
+from ..frames import CallTooLong, Frame, Taken, is_model
 from ..machine import L
 from .managers import Managers
 
@@ -67,6 +67,28 @@ class Bounds(Managers[L]):
             self.call_limit, self.paths_limit = outer
             self.spent[func.node] = self.spent.get(func.node, 0) + self.steps - began[0]
             self.paths_spent[func.node] = self.paths_spent.get(func.node, 0) + Pool.tried - began[1]
+
+    def ends_call(self, frame: Frame, taken: Taken) -> None:
+        """The function has taken its own share; what the program is about may take several."""
+        several = BUDGET.of_models
+        enough = taken.steps > BUDGET.own_steps * several or taken.conditions > BUDGET.own_conditions * several
+        if enough or not self.is_the_point(frame):
+            raise CallTooLong
+
+    def is_the_point(self, frame: Frame) -> bool:
+        """Does a method of a model run in it, code that may shard, or what trains what is sharded?"""
+        func = frame.func
+        if func is None or is_model(frame.receiver):
+            return True
+        if self.project.may_shard(func.module.path, func.node, func.owner.name if func.owner else ""):
+            return True
+        if frame.trains is None and self.libraries.any_sharded:
+            frame.trains = self.trains(frame.given)
+        return bool(frame.trains)
+
+    def trains(self, given: Iterable[Value]) -> bool:
+        """Is there a model, an optimizer or a loader among these, or something that holds one, such as a trainer?"""
+        return any(self.matters(leaf, 0, code=False) for value in given for leaf in self.inside(value))
 
     def cut(self, func: Func, call: Call, receiver: Value | None, aside: bool) -> None:
         """What a call that was not followed to its end may have changed.
