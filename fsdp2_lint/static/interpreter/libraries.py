@@ -58,7 +58,7 @@ class Libraries(Protocol):
     def decorated(self, by: Ext, func: Func) -> Value | None:
         """What a decorator of another package makes of a function; None where nothing is known of it."""
 
-    def taken_out(self, part: Value, indices: list[Value]) -> None:
+    def taken_out(self, part: Value, indices: list[Value], node: nodes.NodeNG) -> None:
         """A part of something is taken out by these indices."""
 
     def constructed(self, obj: Obj, cls: ClassV, call: Call) -> None:

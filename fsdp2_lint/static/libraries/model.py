@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from astroid import nodes
+
 from ..domain import events
 from ..domain.values import (
     NONE,
@@ -167,8 +169,9 @@ class TorchModel(Calls):
     def decorated(self, by: Ext, func: Func) -> Value | None:
         return commands.group(self.machine, by, func)
 
-    def taken_out(self, part: Value, indices: list[Value]) -> None:
+    def taken_out(self, part: Value, indices: list[Value], node: nodes.NodeNG) -> None:
         data.picked_by(self.machine, part, indices)
+        data.shared_out(self.machine, part, node)
         owning.taken_by(self.machine, part, indices)
 
     def is_option(self, obj: Obj) -> bool:

@@ -23,6 +23,7 @@ from ...libraries.torch.ranks.data import Loader
 from ...libraries.torch.ranks.dealing import field
 from ...libraries.torch.ranks.seeds import differs
 from ..shared.program import AtStep, Program
+from .random_numbers import drawn_apart
 
 _SEEDED = frozenset({"random.Random", "numpy.random.default_rng", "numpy.random.RandomState"})
 _BEFORE = (nodes.Assign, nodes.AugAssign, nodes.AnnAssign, nodes.Expr)
@@ -104,6 +105,17 @@ class StaticOwnSampler(AtStep[events.Loader]):
                     continue
                 if any(_surely_runs(self.program, obj, draw) for draw in _draws(call)):
                     yield call.args[0]
+
+
+class StaticSharedOrder(AtStep[events.OrderShared]):
+    """A permutation of which each rank takes its part."""
+
+    def seed_differs(self) -> Answer[Place]:
+        """Unknown where the ranks may draw alike: how far the common generator goes on depends on their batches."""
+        generator = self.step.what.generator
+        if generator and (why := drawn_apart(self.program, generator, self.step)):
+            return unknown(why)
+        return yes(Place(self.step.what.drawn, "a seed that is computed from the rank"))
 
 
 def _methods(program: Program, obj: Obj) -> Iterator[tuple[Module, nodes.FunctionDef]]:

@@ -15,7 +15,7 @@ from .batches import StaticBatch
 from .data import StaticEpochs, StaticKeptLoader, StaticSampler, trained_on
 from .errors import StaticHandler, handlers_around
 from .orders import StaticRounds
-from .own_dealing import StaticOwnSampler
+from .own_dealing import StaticOwnSampler, StaticSharedOrder
 
 
 @on(events.Collective)
@@ -36,6 +36,12 @@ def own_sampler_made(program: Program, step: Step[events.Loader]) -> Iterator[Ev
     sampler = StaticOwnSampler(program, step)
     if program.machine.libraries.any_sharded and sampler.dealing() is not None:
         yield SamplerMade(when=step.when, sampler=sampler)
+
+
+@on(events.OrderShared)
+def order_shared(program: Program, step: Step[events.OrderShared]) -> Iterator[Event]:
+    if program.machine.libraries.any_sharded:
+        yield SamplerMade(when=step.when, sampler=StaticSharedOrder(program, step))
 
 
 @on(events.LoaderRead)

@@ -56,7 +56,7 @@ from .migration import (
     UnshardEntered,
 )
 from .precision import Autocast, Cast, DefaultDtype, Scaled
-from .ranks import Collective, EpochSet, Loader, LoaderRead, LoopLeft, NumberDrawn, Sampler, Seeded, Uneven
+from .ranks import Collective, EpochSet, Loader, LoaderRead, LoopLeft, NumberDrawn, OrderShared, Sampler, Seeded, Uneven
 from .sharding import (
     Attached,
     Checkpointed,

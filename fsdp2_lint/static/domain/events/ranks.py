@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from astroid import nodes
 
+from ....vocab.finding import Moment
 from ..values import Value
 from .base import AsksRanks, Counted, Event, InLoops
 
@@ -52,6 +53,13 @@ class NumberDrawn(Event):
     """Python's or numpy's own generator of random numbers goes on."""
 
     generator: str
+
+
+class OrderShared(Event):
+    """Each rank takes its part of a permutation, which it may have drawn as no other rank has."""
+
+    drawn: Moment
+    generator: str  # the common one that it was drawn from; empty: one that is surely seeded by the rank
 
 
 class Sampler(Counted):

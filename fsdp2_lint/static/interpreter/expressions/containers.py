@@ -51,14 +51,16 @@ class Containers(Names[L]):
         if isinstance(node.slice, nodes.Slice):
             bounds = self.bounds_of(node.slice)
             self.note_picks(bounds)
-            return self.taken_out(self.over(container, lambda leaf: self.sliced(leaf, node.slice, bounds)), bounds)
+            return self.taken_out(
+                self.over(container, lambda leaf: self.sliced(leaf, node.slice, bounds)), bounds, node
+            )
         key = self.eval(node.slice)
         self.note_picks([key])
-        return self.taken_out(self.over(container, lambda leaf: self.get_item(leaf, key, node)), [key])
+        return self.taken_out(self.over(container, lambda leaf: self.get_item(leaf, key, node)), [key], node)
 
-    def taken_out(self, part: Value, indices: list[Value]) -> Value:
+    def taken_out(self, part: Value, indices: list[Value], node: nodes.NodeNG) -> Value:
         """A part of something, by these indices."""
-        self.libraries.taken_out(part, indices)
+        self.libraries.taken_out(part, indices, node)
         return part
 
     def eval_Slice(self, node: nodes.Slice) -> Value:

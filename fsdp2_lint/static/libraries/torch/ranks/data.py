@@ -247,6 +247,16 @@ def picked_by(machine: Machine, part: Value, indices: list[Value]) -> None:
         leaf.atom.know(Picked(tuple(dict.fromkeys((*known.draws, *draws))), known.by_rank or by_rank))
 
 
+def shared_out(machine: Machine, part: Value, node: nodes.NodeNG) -> None:
+    """``torch.randperm(n, generator=g)[rank::world]``: the ranks share an order, if all have drawn the same one."""
+    for leaf in machine.objects(part):
+        order = leaf.atom.operands[0] if leaf.atom.origin == owning.PART and leaf.atom.operands else None
+        drawn = order.atom.state(Drawn) if isinstance(order, Obj) and order.atom.origin == "torch.randperm" else None
+        own = order.atom.state(Own) if isinstance(order, Obj) else None
+        if drawn is not None and own is not None and not own.doubt:
+            machine.emit(events.OrderShared(drawn=drawn.made, generator=own.draw), node)
+
+
 def _is_drawn(leaf: Value) -> bool:
     """Is it made of nothing but drawn numbers and constants?"""
     if not isinstance(leaf, Obj):
