@@ -56,3 +56,22 @@ def test_the_longest_unused_go_first() -> None:
     trees.put("c", "1", made)
     assert [name for name in "abc" if trees.get(name, "1")] == ["a", "c"]
     assert trees.get("a", "2") is None
+
+
+def test_what_a_call_makes_of_another_file_is_made_anew_when_that_changes() -> None:
+    fields, train = (
+        f"{ROOT}/fields.py",
+        HEAD
+        + NET
+        + (
+            "from collections import namedtuple\nfrom fields import FIELDS\nParts = namedtuple('Parts', FIELDS)\n\n\n"
+            "def main():\n    model = Net()\n    fully_shard(model)\n    held = Parts(None, model)\n"
+            "    if held.second is not None:\n        held.second.forward(torch.ones(2))\n"
+        ),
+    )
+    trees, found = Trees(), []
+    for names in ("['first', 'second']", "['second', 'first']"):
+        overlay = {fields: f"FIELDS = {names}\n".encode(), TRAIN: (train + FOOT).encode()}
+        request = Request(files=sorted(overlay), root=ROOT, overlay=overlay, rules=registry.rules())
+        found.append("FSDP401" in {each.code for each in check(request, trees=trees).findings})
+    assert found == [True, False]

@@ -85,13 +85,15 @@ def _is_name(name: object) -> bool:
 
 def _class(call: nodes.Call, names: list[str], title: str) -> nodes.ClassDef:
     """The class as it would be written out; it stands where the call stands."""
-    found: nodes.ClassDef | None = getattr(call, "fsdp2_class", None)
+    asked = (title, *names)  # which may be written in another file, and be others when that was edited
+    kept: tuple[tuple[str, ...], nodes.ClassDef] | None = getattr(call, "fsdp2_class", None)
+    found = kept[1] if kept is not None and kept[0] == asked else None
     if found is None:
         body = "".join(f"    {name}: object\n" for name in names) or "    pass\n"
         found = rebuild(ast.parse(f"class {title}:\n{body}"), "", "", False).body[0]
         found.lineno, found.col_offset = call.lineno, call.col_offset
         found.end_lineno, found.end_col_offset = call.end_lineno, call.end_col_offset
-        call.fsdp2_class = found
+        call.fsdp2_class = asked, found
     return found
 
 
