@@ -13,13 +13,15 @@ _FRAMES = 1_100_000  # slots of 8 bytes: the block that holds them, 16 MiB, has 
 
 def with_room(work: Callable[[], None]) -> None:
     """Run it in a thread that may go as deep as programs do. What it raises, its caller gets."""
-    failure: list[BaseException] = []
+    ended: list[BaseException | None] = []
 
     def caught() -> None:
         try:
             work()
         except BaseException as error:  # handed over to the caller's thread
-            failure.append(error)
+            ended.append(error)
+        else:
+            ended.append(None)
 
     limit, size = sys.getrecursionlimit(), threading.stack_size(_STACK)
     sys.setrecursionlimit(max(limit, _RECURSION))
@@ -30,8 +32,10 @@ def with_room(work: Callable[[], None]) -> None:
     finally:
         sys.setrecursionlimit(limit)
         threading.stack_size(size)
-    if failure:
-        raise failure[0]
+    if not ended:  # else the analysis would have found nothing
+        raise MemoryError("there is no memory for the frames of the analysis")
+    if ended[0] is not None:
+        raise ended[0]
 
 
 def in_one_block(work: Callable[[], None]) -> Callable[[], None]:

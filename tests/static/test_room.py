@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from fsdp2_lint.static import room
 from fsdp2_lint.static.room import in_one_block, with_room
 
 CALLS = 20
@@ -59,3 +60,20 @@ def test_what_is_raised_comes_to_the_caller() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         with_room(fails)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_work_that_never_began_is_not_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python has no memory for the block of frames: the thread ends before any of our code runs."""
+
+    def none_left(work: object) -> object:
+        def fails() -> None:
+            raise MemoryError
+
+        return fails
+
+    monkeypatch.setattr(room, "in_one_block", none_left)
+    done: list[int] = []
+    with pytest.raises(MemoryError, match="frames of the analysis"):
+        with_room(lambda: done.append(1))
+    assert not done
