@@ -15,7 +15,8 @@ from ...interpreter.expressions.own_values import Own, own_in, own_of
 from ...interpreter.expressions.owning import PART
 from ...libraries.computed import ingredients
 from ...libraries.torch.launch.meshes import dimensions
-from ...libraries.torch.ranks.data import Drawn, Loader, Picked, Sampler
+from ...libraries.torch.ranks.data import Loader, Picked, Sampler
+from ...libraries.torch.ranks.seeds import Drawn
 from ..launch.machines import may_be_one_machine, on_one_machine
 from ..shared.program import AtStep
 from .data import inputs, not_followed

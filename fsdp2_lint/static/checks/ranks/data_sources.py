@@ -31,9 +31,9 @@ from ...interpreter.expressions.numbers import is_multiple
 from ...interpreter.expressions.own_values import own_in
 from ...libraries.computed import Computation
 from ...libraries.interface import Machine
-from ...libraries.torch.ranks.data import Drawn, TensorData, seeds_of
+from ...libraries.torch.ranks.data import TensorData, seeds_of
 from ...libraries.torch.ranks.own_sources import GivenRank
-from ...libraries.torch.ranks.seeds import differs
+from ...libraries.torch.ranks.seeds import Drawn, differs
 from ..shared.program import Program
 
 # What brings a rank, a process or a moment into data, and what brings chance.

@@ -13,8 +13,8 @@ from ...domain.relations import Relation
 from ...domain.values import NONE, Obj, Rank, Value
 from ...interpreter.expressions.own_values import own_of
 from ...libraries.torch.launch.meshes import dimensions
-from ...libraries.torch.ranks.data import Drawn, Loader, Sampler, seeds_of
-from ...libraries.torch.ranks.seeds import of_each_rank
+from ...libraries.torch.ranks.data import Loader, Sampler, seeds_of
+from ...libraries.torch.ranks.seeds import Drawn, of_each_rank
 from ..shared.program import Program
 from .alike import same_on_all_ranks
 from .data_sources import made_of

@@ -35,7 +35,7 @@ class Bounds(Managers[L]):
         the point; what can lead to a sharding call is bounded by its own statements only.
         """
         outer, began = (self.call_limit, self.paths_limit), (self.steps, Pool.tried)
-        aside = not self.project.may_shard(func.module.path, func.node, func.owner.name if func.owner else "")
+        aside = not self.may_shard(func)
         if aside:
             times = BUDGET.of_models if is_model(receiver) else 1
             most = BUDGET.call_steps * times
@@ -78,13 +78,14 @@ class Bounds(Managers[L]):
     def is_the_point(self, frame: Frame) -> bool:
         """Does a method of a model run in it, code that may shard, or what trains what is sharded?"""
         func = frame.func
-        if func is None or is_model(frame.receiver):
-            return True
-        if self.project.may_shard(func.module.path, func.node, func.owner.name if func.owner else ""):
+        if func is None or is_model(frame.receiver) or self.may_shard(func):
             return True
         if frame.trains is None and self.libraries.any_sharded:
             frame.trains = self.trains(frame.given)
         return bool(frame.trains)
+
+    def may_shard(self, func: Func) -> bool:
+        return self.project.may_shard(func.module.path, func.node, func.owner.name if func.owner else "")
 
     def trains(self, given: Iterable[Value]) -> bool:
         """Is there a model, an optimizer or a loader among these, or something that holds one, such as a trainer?"""

@@ -17,7 +17,7 @@ from ...interface import Machine
 from ...tables import external, method
 from . import own_sources
 from .dealing import deals_by_rank
-from .seeds import ByOwnGenerator, differs
+from .seeds import Drawn, differs
 
 _PROGRESS = ("tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm", "tqdm.notebook.tqdm", "rich.progress.track")
 _ARGUMENTS = {
@@ -79,15 +79,6 @@ class Generator:
     """The seeds that a generator of random numbers was given, in order."""
 
     seeds: tuple[Value, ...]
-
-
-@record
-class Drawn:
-    """Random numbers, drawn by a generator of their own (NONE: the common one) at this position of the trace."""
-
-    by: Value
-    at: int
-    made: Moment
 
 
 @record
@@ -271,8 +262,6 @@ def drawn(machine: Machine, call: Call) -> Value:
         by = call.kwargs.get("generator", NONE)
         made.atom.know(Drawn(by, machine.now, machine.moment(call.node)))
         seeds = [seed for obj in machine.objects(by) for seed in seeds_of(obj.atom)[-1:]]
-        if by != NONE:
-            made.atom.know(ByOwnGenerator())
         if any(differs(machine, seed) for seed in seeds):
             own_sources.drawn_for_rank(machine, made.atom, machine.moment(call.node))
         elif own := own_values.first(machine, seeds):

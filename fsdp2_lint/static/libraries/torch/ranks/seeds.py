@@ -37,7 +37,10 @@ _SEEDS = {
     "pytorch_lightning.seed_everything": _ALL,
 }
 _DRAWS = {
-    **{f"random.{name}": "random" for name in "random uniform randint randrange choice choices gauss".split()},
+    **{
+        f"random.{name}": "random"
+        for name in "random uniform randint randrange choice choices getrandbits gauss".split()
+    },
     **{f"numpy.random.{name}": "numpy" for name in "rand random randint uniform choice randn random_sample".split()},
     **{f"torch.{name}": "torch" for name in "rand randint randn bernoulli randperm multinomial normal".split()},
 }
@@ -135,13 +138,18 @@ def differs(machine: Machine, value: Value) -> bool | None:
 
 
 @record
-class ByOwnGenerator:
-    """Numbers that were drawn from a generator that was handed to the call, and not from the common one."""
+class Drawn:
+    """Random numbers, drawn by a generator of their own (NONE: the common one) at this position of the trace."""
+
+    by: Value
+    at: int
+    made: Moment
 
 
 def generator_of(obj: Obj) -> str:
     """Which common generator a value was drawn from; empty for anything else, such as how much was drawn."""
-    if obj.atom.state(ByOwnGenerator) is not None:
+    drawn = obj.atom.state(Drawn)
+    if drawn is not None and drawn.by != NONE:
         return ""
     if obj.atom.kind != "unknown" or any((item[1] if is_call(item) else item) in ABOUT for item in obj.path):
         return ""
