@@ -158,14 +158,14 @@ class Machine(Semantics, Generic[L]):
         if self.paths_limit is not None and Pool.tried > self.paths_limit:
             raise CallTooLong
         frame, made = self.frames[-1], Pool.made
+        since, self.made_before = made - self.made_before, made
         if (taken := frame.taken) is not None:
             frame.steps += 1
             taken.steps += 1
-            taken.conditions += made - self.made_before
+            taken.conditions += since
             lost = taken.conditions > BUDGET.own_conditions
             if lost or taken.steps > BUDGET.own_steps and frame.steps > BUDGET.short_call:
                 self.ends_call(frame, taken)
-        self.made_before = made
         if self.steps > self.max_unsharded and not self.libraries.any_sharded:
             self.stop(f"more than {self.max_unsharded} steps before anything was sharded")
         if not self.steps % LOOK:

@@ -140,3 +140,9 @@ def test_numbers_of_a_generator_that_is_handed_over(draw: str, generator: str, w
     drawn = draw.replace("GIVEN", "generator=generator")
     body = f"generator = {generator}\nif {drawn} > 0.5:\n    model(data)\n"
     assert analyse(script(APART + body, "import mystery\n")).verdicts("FSDP801") == {word}
+
+
+@pytest.mark.parametrize("draw", ["random.getrandbits(8)", "random.choice(range(8))", "random.randint(0, 8)"])
+def test_numbers_of_python_s_generator(draw: str) -> None:
+    body = f"import random\nrandom.seed(dist.get_rank())\nif {draw} > 4:\n    model(data)\n"
+    assert analyse(script(APART + body)).verdicts("FSDP801") == {"violated"}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.values import NONE, Const, DictV, Obj, Value
 from ...interpreter.call import Call
@@ -29,13 +27,9 @@ def updated(machine: Machine, obj: Obj, name: str, call: Call) -> Value | None:
 
 def _named(machine: Machine, leaf: Value) -> list[Named] | None:
     """What a dict holds by name; None where it may hold more."""
-    if not isinstance(leaf, DictV) or machine.entries(leaf).open_why:
+    held = machine.entries(leaf) if isinstance(leaf, DictV) else None
+    if held is None or held.open_why:
         return None
-    found = list(_entries(machine, leaf))
-    return found if len(found) == len(machine.entries(leaf).entries) else None
-
-
-def _entries(machine: Machine, leaf: DictV) -> Iterator[Named]:
-    for key, path, value in machine.entries(leaf).entries:
-        if isinstance(key, Const) and isinstance(key.value, str):
-            yield path, key.value, value
+    found = [(path, key.value, value) for key, path, value in held.entries if isinstance(key, Const)]
+    named = len(found) == len(held.entries) and all(isinstance(name, str) for _, name, _ in found)
+    return found if named else None
