@@ -28,9 +28,9 @@ def names_in(node: nodes.NodeNG) -> frozenset[str]:
     """Names and attributes that code mentions."""
     found: frozenset[str] | None = getattr(node, "fsdp2_names", None)
     if found is None:
-        mentioned = [part.name for part in node.nodes_of_class((nodes.Name, nodes.AssignName))]
-        mentioned += [part.attrname for part in node.nodes_of_class(nodes.Attribute)]
-        found = node.fsdp2_names = frozenset(mentioned)
+        parts = node.nodes_of_class((nodes.Name, nodes.AssignName, nodes.Attribute))
+        names = [part.attrname if isinstance(part, nodes.Attribute) else part.name for part in parts]
+        found = node.fsdp2_names = frozenset(names)
     return found
 
 

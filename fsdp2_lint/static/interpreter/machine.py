@@ -136,7 +136,7 @@ class Machine(Semantics, Generic[L]):
         self.wrapped_by: list[str] = []  # decorators around the calls that run, which may not have run them
         self.method_values: dict[Func, Func] = {}
         self.definitions: dict[nodes.NodeNG, Value] = {}  # what functions at the top of files are, behind decorators
-        self.mros: dict[ClassV, list[Value]] = {}
+        self.mros: dict[tuple[nodes.ClassDef, int], list[Value]] = {}  # by the statement: to hash a class is dear
         self.frame_flow = 0
         self.frame_behind: list[PathCondition] = []
 

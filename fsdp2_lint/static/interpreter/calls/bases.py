@@ -13,9 +13,10 @@ from .construction import Construction
 class Bases(Construction[L]):
     def mro(self, cls: ClassV) -> list[Value]:
         """The class and its bases, outside ones as :class:`Ext` or unknown; depth first."""
-        if cls in self.mros:
-            return self.mros[cls]
-        self.mros[cls] = [cls]
+        key = cls.node, cls.closure
+        if (known := self.mros.get(key)) is not None:
+            return known
+        self.mros[key] = [cls]
         order: list[Value] = [cls]
         for base in cls.node.bases:
             value = self.base_class(cls, base)
@@ -26,7 +27,7 @@ class Bases(Construction[L]):
                     order.append(item)
         if maker := self.made_by_unseen(cls):
             order.append(unknown(maker, kind="opaque"))
-        self.mros[cls] = order
+        self.mros[key] = order
         return order
 
     def base_class(self, cls: ClassV, base: nodes.NodeNG) -> Value:

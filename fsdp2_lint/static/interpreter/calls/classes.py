@@ -112,17 +112,20 @@ class Classes(Bases[L]):
 
         Objects made after the ``born``-th do not exist on the side that did not assign it.
         """
-        if isinstance(key, tuple) and isinstance(key[0], Module) and key[1] in key[0].bindings:
-            return None if self._is_still_to_come(*key) else self.global_name(*key)
         if isinstance(key, StateDict):
             return StateTensor(key)
-        if isinstance(key, tuple) and key[0] == Ext("os.environ"):
-            return self.libraries.environment(Const(key[1]))
-        if isinstance(key, tuple) and isinstance(key[0], Ext):
-            return Ext(canonical(f"{key[0].qname}.{key[1]}"))
-        if not (isinstance(key, tuple) and isinstance(key[0], Obj)) or key[0].atom.id > born:
+        if not isinstance(key, tuple):
             return None
-        return self.find_attr(key[0], key[1]) or key[0].child(key[1])
+        owner, name = key
+        if isinstance(owner, Obj):  # as of most
+            return None if owner.atom.id > born else self.find_attr(owner, name) or owner.child(name)
+        if isinstance(owner, Module) and name in owner.bindings:
+            return None if self._is_still_to_come(owner, name) else self.global_name(owner, name)
+        if isinstance(owner, Ext):
+            if owner.qname == "os.environ":
+                return self.libraries.environment(Const(name))
+            return Ext(canonical(f"{owner.qname}.{name}"))
+        return None
 
     def _is_still_to_come(self, module: Module, name: str) -> bool:
         """Is it assigned by statements of the script alone, which runs and has not come to any of them on this side?

@@ -50,11 +50,20 @@ def _is_look(node: nodes.NodeNG) -> bool:
     return isinstance(around, (nodes.BinOp, nodes.Compare, nodes.FormattedValue, nodes.Starred))
 
 
+def _changes(module: Module) -> list[nodes.NodeNG]:
+    """The statements of a file that count something, or declare a name of another scope: it is walked once."""
+    found: list[nodes.NodeNG] | None = getattr(module.tree, "fsdp2_changes", None)
+    if found is None:
+        kinds = (nodes.Global, nodes.Nonlocal, nodes.AugAssign)
+        found = module.tree.fsdp2_changes = list(module.tree.nodes_of_class(kinds))
+    return found
+
+
 def rewritten(module: Module) -> set[str]:
     """Names that some function of the file declares ``global``, which it does to set them."""
     found: set[str] | None = getattr(module.tree, "fsdp2_rewritten", None)
     if found is None:
-        found = {name for node in module.tree.nodes_of_class(nodes.Global) for name in node.names}
+        found = {name for node in _changes(module) if isinstance(node, nodes.Global) for name in node.names}
         module.tree.fsdp2_rewritten = found
     return found
 
@@ -63,9 +72,11 @@ def counters(module: Module) -> frozenset[str]:
     """What a file counts up: attributes (``.i``), keys (``[i]``), and names of enclosing functions or its own."""
     found: frozenset[str] | None = getattr(module.tree, "fsdp2_counters", None)
     if found is None:
-        names = rewritten(module) | {name for node in module.tree.nodes_of_class(nodes.Nonlocal) for name in node.names}
-        for node in module.tree.nodes_of_class(nodes.AugAssign):
-            if isinstance(node.target, nodes.AssignAttr):
+        names = set[str]()
+        for node in _changes(module):
+            if isinstance(node, (nodes.Global, nodes.Nonlocal)):
+                names.update(node.names)
+            elif isinstance(node.target, nodes.AssignAttr):
                 names.add(f".{node.target.attrname}")
             elif isinstance(node.target, nodes.Subscript) and isinstance(node.target.slice, nodes.Const):
                 names.add(f"[{node.target.slice.value}]")
@@ -77,9 +88,8 @@ def counted_by_constants(module: Module) -> frozenset[str]:
     """Of the attributes that a file counts up those to which nothing but constants is added."""
     found: frozenset[str] | None = getattr(module.tree, "fsdp2_counted", None)
     if found is None:
-        added = [
-            node for node in module.tree.nodes_of_class(nodes.AugAssign) if isinstance(node.target, nodes.AssignAttr)
-        ]
+        counted = (node for node in _changes(module) if isinstance(node, nodes.AugAssign))
+        added = [node for node in counted if isinstance(node.target, nodes.AssignAttr)]
         other = {node.target.attrname for node in added if node.op != "+=" or not isinstance(node.value, nodes.Const)}
         names = {node.target.attrname for node in added} - other
         found = module.tree.fsdp2_counted = frozenset(f".{name}" for name in names)

@@ -47,7 +47,7 @@ def named_tuple(machine: Machine, call: Call) -> Value:
 
 def _made(machine: Machine, node: nodes.Call, names: list[str], title: str) -> ClassV:
     made = ClassV(machine.frame.module, _class(node, names, title))
-    machine.mros[made] = [made, Ext("typing.NamedTuple")]
+    machine.mros[made.node, made.closure] = [made, Ext("typing.NamedTuple")]
     return made
 
 

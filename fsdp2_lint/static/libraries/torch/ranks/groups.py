@@ -85,7 +85,8 @@ def holds_group(machine: Machine, *values: Value) -> bool:
         if any(map(_is_group, leaves)):
             return True
         seen.update(leaves)
-        level = [part for leaf in leaves for part in _parts(machine, leaf)]
+        if not (level := [part for leaf in leaves for part in _parts(machine, leaf)]):
+            break
     return False
 
 
