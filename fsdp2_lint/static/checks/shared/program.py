@@ -12,6 +12,7 @@ from ....vocab.events.base import Event
 from ....vocab.rule import ModelKey, Rule
 from ...domain import events
 from ...domain.events import AnyStep, Step
+from ...domain.path_conditions import PathCondition
 from ...domain.trace import E
 from ...domain.values import AbstractObject, Obj
 from ...frontend.packages import builds_models
@@ -60,6 +61,7 @@ class Program(Objects):
     open_at: int = 0  # how much of the trace there was when something was first not seen
     incompletes: dict[Obj, str] = field(default_factory=dict)
     judged: AnyStep | None = None  # whose events the rules are judging
+    kept_apart: dict[tuple[Obj, PathCondition], bool] = field(default_factory=dict)
 
     def cut_off(self, why: str) -> None:
         """From here on not everything was seen."""
@@ -217,10 +219,16 @@ class Program(Objects):
 
     def _apart(self, obj: Obj, step: AnyStep) -> bool:
         """Is ``obj`` sharded only on paths that exclude ``step``, such as another backend's?"""
+        key = obj, step.guard
+        if key not in self.kept_apart:
+            self.kept_apart[key] = self._excluded_by_path(obj, step.guard)
+        return self.kept_apart[key]
+
+    def _excluded_by_path(self, obj: Obj, path: PathCondition) -> bool:
         found = [(sharding, part) for sharding, part, _ in self.touching(obj)]
         # What stands in its place on other paths, as a model that was handed over ready, is another object.
         own = [each for each in found if each[1].atom is obj.atom] or found
-        return bool(own) and not any(sharding.guard.compatible(step.guard) for sharding, _ in own)
+        return bool(own) and not any(sharding.guard.compatible(path) for sharding, _ in own)
 
     @cached_property
     def managed_by(self) -> str:
