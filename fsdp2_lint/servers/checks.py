@@ -23,7 +23,7 @@ from fsdp2_lint.lint import Early, lint
 from fsdp2_lint.servers.threads import from_thread, in_thread
 from fsdp2_lint.settings import settings
 from fsdp2_lint.static.frontend.trees import Trees
-from fsdp2_lint.static.garbage import by_hand
+from fsdp2_lint.static.garbage import by_hand, sweep
 
 LONGEST = 3.0  # seconds for which changes may put off the answer to the first of them
 _TICK = 0.05  # a timer may come so much too early
@@ -99,6 +99,8 @@ class Checks:
                 if not await self._answer(project, now() - since >= LONGEST - _TICK) and not self._cancelled:
                     self._owed[project] = since
                 self._busy(None)
+                if not self._waiting:
+                    sweep()  # the editor has its answer
         finally:
             self._worker = None
 
@@ -112,7 +114,7 @@ class Checks:
         if touched not in overlay:
             touched = None
         if touched is not None and [*paths] != [touched]:
-            with by_hand():  # what a check leaves behind is collected when the editor has its answer
+            with by_hand():  # nothing is collected before the editor has its answer
                 said = await self._checked(project, [touched], overlay, paths, touched, overdue=overdue)
                 if told := isinstance(said, Report):
                     self._tell_first(project, touched, said)

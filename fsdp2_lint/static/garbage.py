@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import ClassVar
 
 from ..collector import paused
 
@@ -26,22 +27,30 @@ def by_hand() -> Iterator[None]:
 
 
 class Garbage:
-    """What programs leave behind."""
+    """What the programs of a run leave behind."""
+
+    # Since the last collection, in all runs: Python takes what they froze for old, and hardly ever looks at it again.
+    _steps: ClassVar[int] = 0
 
     def __init__(self) -> None:
-        self._steps = 0
         self._begun = False
 
     def made(self, steps: int) -> None:
         """By a program that took so many steps."""
-        self._steps += steps
+        Garbage._steps += steps
 
     def collect(self) -> None:
         """Between two programs: what is still in use now stays to the end, and is not looked at again."""
-        if self._steps > _WORTH:
-            self._steps = 0
-            gc.collect()
-        elif self._begun:
+        if not sweep() and self._begun:
             return
         self._begun = True
         gc.freeze()
+
+
+def sweep() -> bool:
+    """Collect what programs have left behind, here or in earlier runs, if that is enough; was it?"""
+    if Garbage._steps <= _WORTH:
+        return False
+    Garbage._steps = 0
+    gc.collect()
+    return True
