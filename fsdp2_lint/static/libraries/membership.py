@@ -13,6 +13,7 @@ from ..frontend.module import Module
 from ..frontend.packages import is_class, is_of_python, is_optimizer
 from ..interpreter.call import Call
 from ..interpreter.expressions.numbers import is_number
+from . import base_initialisers
 from .asked import Asked
 from .frameworks import framework_of
 from .interface import Blank, Machine, Waiting
@@ -22,7 +23,6 @@ from .torch.initialisation import blank, slices
 from .torch.precision import dtypes
 from .torch.ranks import seeds
 from .torch.sharding import modules, parameters
-from .torch.sharding.module_tree import built_as_layer
 from .torch.training import local_parts, optim, schedulers
 
 _ANY_OBJECT = frozenset({"load", "compile"})  # of torch and numpy: what they return may be a model
@@ -174,11 +174,11 @@ class Membership(Asked):
     def constructed(self, obj: Obj, cls: ClassV, call: Call) -> None:
         """An object of a class of the project is built: what that means where the class is derived from others'."""
         records.validated(self.machine, obj, cls, call)
+        if self.machine.class_member(cls, "__init__") is None:
+            base_initialisers.run(self.machine, obj, cls, call)
         if obj.atom.module:
             blank.made(self.machine, obj, call.node)
             seeds.built(self.machine, obj)
-            if self.machine.class_member(cls, "__init__") is None:
-                built_as_layer(self.machine, obj, cls, call)
         dtypes.built(self.machine, obj, call.node)
         frameworks = (framework_of(base.qname) for base in self.machine.mro(cls) if isinstance(base, Ext))
         if who := next(filter(None, frameworks), ""):

@@ -31,11 +31,10 @@ from ..domain.values import (
     unknown,
 )
 from ..frontend.launchers import RANKS
-from ..frontend.packages import is_optimizer
 from ..interpreter.call import Call
 from ..interpreter.expressions import own_values, owning
 from ..interpreter.frames import Diverges
-from . import pretrained, registered  # noqa: F401 (what is in the latter registers itself)
+from . import base_initialisers, pretrained, registered  # noqa: F401 (what is in the latter registers itself)
 from .calls import Calls
 from .frameworks import framework_method
 from .outputs import is_output
@@ -45,8 +44,8 @@ from .torch.checkpoints import state_dict
 from .torch.forward import uses
 from .torch.migration import migration, versions
 from .torch.ranks import data, groups
-from .torch.sharding import module_tree, sharding
-from .torch.training import dtensors, optim, schedulers, step_hooks
+from .torch.sharding import sharding
+from .torch.training import dtensors, optim, step_hooks
 from .words import describe
 
 _PICKS = frozenset({"chunk", "split", "tensor_split", "narrow", "shard", "select", "index_select", "take"})
@@ -190,7 +189,6 @@ class TorchModel(Calls):
     def call_base_method(self, obj: Obj, name: str, call: Call) -> Value:
         """``super().name(...)`` where the base class is not project code."""
         cls = self.machine.class_of(obj)
-        bases = [base for base in self.machine.mro(cls) if isinstance(base, Ext)] if cls is not None else []
         unknown_base = cls is not None and not all(
             isinstance(base, ClassV) or isinstance(base, Ext) and self.harmless(base.qname)
             for base in self.machine.mro(cls)
@@ -202,19 +200,7 @@ class TorchModel(Calls):
         elif cls is not None:
             self.kept_by_base(obj, cls, call)
         if name == "__init__":
-            if any(base.qname in module_tree.LISTS for base in bases):
-                module_tree.fill_list(self.machine, obj, call)
-            elif (
-                any(is_optimizer(base.qname) or base.qname == "torch.optim.optimizer.Optimizer" for base in bases)
-                and call.all
-            ):
-                optim.created(self.machine, obj, call)
-            elif scheduler := next((base.qname for base in bases if base.qname in schedulers.KNOWN), ""):
-                schedulers.begun(self.machine, obj, scheduler, call)
-            elif any(base.qname in data.SAMPLERS for base in bases):
-                data.inherited(self.machine, obj, call)
-            elif cls is not None:
-                module_tree.built_as_layer(self.machine, obj, cls, call)
+            base_initialisers.run(self.machine, obj, cls, call)
             return NONE
         if name == "__setattr__" and len(call.args) == 2 and isinstance(call.args[0], Const):
             self.machine.store.put((obj, str(call.args[0].value)), call.args[1])

@@ -14,11 +14,11 @@ from ...domain.values import Const, ListV, Obj, Params, ParamV, Text, TupleV, Va
 from ...libraries.torch.precision.dtypes import DEFAULT, SOME_DTYPE, LayerDtype
 from ..shared.program import OfStep, Program
 from ..shared.structure import leaves, perhaps_experts
+from .hand_reduced import reduced
 
 _BELOW = (Relation.SAME, Relation.CONTAINS)
 # ``module.register_parameter(name, ...)``: which parameter of which module it is, no text tells.
 _BY_COMPUTED_NAME = r"\.register_parameter\(\s*[A-Za-z_]"
-_REDUCING = ("all_reduce()", "all_reduce_coalesced()", "reduce_scatter()", "reduce_scatter_tensor()", "reduce()")
 
 
 def group_of(program: Program, layer: Obj, path: PathCondition | None = None) -> Step[events.Sharded] | None:
@@ -198,14 +198,15 @@ class StaticGrouping(OfStep[events.Sharded]):
         if not owners:
             why = self._filtered_by_name()
             return unknown(why) if why else self._all_ignored()
-        for step in self.program.trace.of(events.Collective):
-            if step.what.name in _REDUCING:
-                return unknown(f"whether {step.when.at} reduces these gradients is not known")
         for owner in owners:
-            trained = self._trainer(owner)
-            if trained is not None and perhaps_experts(self.program.address(owner)[1]):
+            if (trained := self._trainer(owner)) is None:
+                continue
+            answer = reduced(self.program, owner, trained)
+            if answer.why:
+                return unknown(answer.why)
+            if perhaps_experts(self.program.address(owner)[1]):
                 return unknown(f"whether each rank trains {self._name(owner)} for itself, as experts are, is not known")
-            if trained is not None:
+            if not answer:
                 return yes(Place(trained.when, self._name(owner).removesuffix(".weight")))
         return self.program.nothing(self.obj, events.Optimizer)
 
@@ -216,7 +217,7 @@ class StaticGrouping(OfStep[events.Sharded]):
                 return "whether the parameters that a filter puts into ignored_params are trained is not known"
         return ""
 
-    def _trainer(self, owner: Obj) -> AnyStep | None:
+    def _trainer(self, owner: Obj) -> Step[events.Optimizer] | None:
         """The optimizer that trains it, where nothing else takes care of its gradients."""
         kinds: tuple[type[events.Event], ...] = (
             events.Frozen, events.Sharded, events.Wrapped, events.Parallelised, events.ParamHook, events.Managed
