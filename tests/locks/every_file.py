@@ -11,9 +11,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
 import traceback
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fsdp2_lint.errors import Refusal
@@ -34,10 +35,13 @@ class Trouble:
         return f"{self.path}: {self.what}"
 
 
-def trouble(paths: list[str], overlay: Mapping[str, bytes] | None = None) -> list[Trouble]:
+ALL = Asked(select=["ALL"])
+
+
+def trouble(paths: list[str], overlay: Mapping[str, bytes] | None = None, asked: Asked = ALL) -> list[Trouble]:
     """Check and write in all formats: internal errors, and exceptions that are no refusal."""
     try:
-        report = lint(paths, Asked(select=["ALL"]), overlay=overlay)
+        report = lint(paths, asked, overlay=overlay)
         for name in FORMATS:
             render(name, report.findings, report.sources)
         for finding in report.findings:
@@ -68,7 +72,10 @@ def main() -> int:
     parser.add_argument("--tree", action="store_true", help="also the folder as a whole")
     options = parser.parse_args()
     files = list(python_files(options.folder))
-    found = [each for paths in [*files, *([options.folder] if options.tree else [])] for each in trouble([paths])]
+    with tempfile.TemporaryDirectory() as kept:  # what one file's programs said is asked again for the next
+        asked = replace(ALL, cache=True, cache_dir=kept)
+        whole = [options.folder] if options.tree else []
+        found = [each for path in [*files, *whole] for each in trouble([path], asked=asked)]
     for each in found:
         print(each)
     print(f"{len(files)} files, {len(found)} internal errors", file=sys.stderr)

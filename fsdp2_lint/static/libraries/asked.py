@@ -14,7 +14,7 @@ from ..interpreter.expressions.numbers import is_multiple
 from .interface import Torch
 from .python import attempts
 from .tables import MAKING, METHODS, TENSOR_METHODS
-from .torch.sharding.module_tree import is_layer, is_model_base, lacks_reset, layer_base
+from .torch.sharding.module_tree import has_reset, is_layer, is_model_base, lacks_reset, layer_base
 
 _LAYER_NAMES = frozenset(
     """weight bias in_features out_features num_embeddings embedding_dim padding_idx normalized_shape eps
@@ -50,6 +50,14 @@ class Asked(Torch):
         if (base := layer_base(self.machine, cls)) and (name in _LAYER_NAMES or name == "reset_parameters"):
             return name == "reset_parameters" and lacks_reset(base)
         return obj.atom.cls is cls and self.machine.closed_class(cls)
+
+    def surely_has(self, obj: Obj, name: str) -> bool:
+        """Does it have a method by the layer of torch that it is, or is derived from?"""
+        if obj.parent is not None or name != "reset_parameters":
+            return False
+        cls, own = self.machine.class_of(obj), obj.atom.cls
+        base = layer_base(self.machine, cls) if cls is not None else own.qname if isinstance(own, Ext) else ""
+        return has_reset(base)
 
     def has_no_such_method(self, obj: Obj, name: str) -> bool:
         """Is a call of it an AttributeError: its classes were seen whole, and nobody gave it or them another one?"""

@@ -87,6 +87,9 @@ class Torch(Libraries, Protocol):
     def surely_lacks(self, obj: Obj, name: str) -> bool:
         """Is it known to have no attribute of this name?"""
 
+    def surely_has(self, obj: Obj, name: str) -> bool:
+        """Does it have a method by the layer of torch that it is, or is derived from?"""
+
     def is_pretrained(self, obj: Obj) -> bool:
         """Is its class derived from one of Hugging Face's models?"""
 

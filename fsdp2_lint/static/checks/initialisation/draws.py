@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
@@ -33,6 +34,9 @@ class StaticDrawn(StaticEmptied):
             if self.emptied.what.to == "cuda":
                 return self.program.excluded("the shards lie on GPUs, where ranks draw different numbers for them")
             return unknown("on which device the shards lie is not known")
+        seen = not self.program.partial and not self.program.machine.libraries.opaque  # what is not seen may set others
+        if (own := self._seed) is not None and own.what.by_rank and seen:
+            return self.program.excluded(f"each rank has a seed of its own ({own.when.at})")
         why = self._seeds_unclear() or self._written_later() or self.not_followed()
         return unknown(why) if why else yes(Place(self.emptied.when, "the shards get their memory on the CPU here"))
 
@@ -44,13 +48,18 @@ class StaticDrawn(StaticEmptied):
         """Why ranks may draw different numbers; without a seed they surely do."""
         if excluded_ranks(self.program, self.begin).possibly:
             return "some ranks may draw nothing"
-        seeds = [step for step in self.program.trace.of(events.Seeded) if "torch" in step.what.generators]
-        before = [step for step in seeds if step.index < self.begin.index]
-        if not before or not self.begin.guard.implies(before[-1].guard):
+        if self._seed is None:
             return "no seed was seen that all ranks set before the shards are drawn"
-        if before[-1].what.differs is not False or before[-1].what.by_rank:
-            return f"whether all ranks set one seed at {before[-1].when.at} is not known"
+        if self._seed.what.differs is not False or self._seed.what.by_rank:
+            return f"whether all ranks set one seed at {self._seed.when.at} is not known"
         return ""
+
+    @cached_property
+    def _seed(self) -> Step[events.Seeded] | None:
+        """What each run gives torch's generator last, before the shards are drawn."""
+        seeds = [step for step in self.program.trace.of(events.Seeded) if "torch" in step.what.generators]
+        last = next((step for step in reversed(seeds) if step.index < self.begin.index), None)
+        return last if last is not None and self.begin.guard.implies(last.guard) else None
 
     def _written_later(self) -> str:
         """Why nothing of what is drawn may be left when the model runs, in any run."""

@@ -112,7 +112,13 @@ class StaticEmptied(Subject):
         return ""
 
     def _writes_part(self, step: AnyStep, layer: Obj) -> bool:
-        """Does it write the layer, or a parameter of it, and not perhaps another? A load that is not strict may not."""
+        """Does it write the layer, or a parameter of it, and not perhaps another? A load that is not strict may not.
+
+        A layer in it, as the output of attention, is not all of it.
+        """
+        inner = step.subject is not None and step.subject.parent is None and step.subject.atom is not layer.atom
+        if inner and self.program.relation(step.subject, layer) is Relation.INSIDE:
+            return False
         return not self.leaves_some(step) and self.program.related(step.subject, layer)
 
     def surely_by(self, writes: list[AnyStep]) -> bool:

@@ -160,7 +160,7 @@ def has_attribute(machine: Machine, call: Call) -> Value:
         if isinstance(leaf, (StateTensor, ParamV)) and name in OF_DTENSOR:
             return is_dtensor(leaf)
         if isinstance(leaf, Obj):
-            if machine.find_attr(leaf, name) is not None:
+            if machine.find_attr(leaf, name) is not None or machine.libraries.surely_has(leaf, name):
                 return True
             if name in _OF_PRETRAINED and machine.libraries.is_pretrained(leaf):
                 return True

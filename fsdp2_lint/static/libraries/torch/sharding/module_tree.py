@@ -122,6 +122,12 @@ def lacks_reset(qname: str) -> bool:
     return qname in CONTAINERS or qname.startswith("torch.nn.") and name in FREE | COMPOSED
 
 
+def has_reset(qname: str) -> bool:
+    """Is this a layer of ``torch.nn`` with ``reset_parameters``?"""
+    package, _, name = qname.rpartition(".")
+    return package == "torch.nn" and name in PARAMETRIC - COMPOSED
+
+
 def layer_base(machine: Machine, cls: ClassV) -> str:
     """The layer of ``torch.nn`` that a class of the project is derived from; empty if it is only a module."""
     bases = [base.qname for base in machine.mro(cls) if isinstance(base, Ext) and base.qname.startswith("torch.nn.")]
