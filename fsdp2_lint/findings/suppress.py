@@ -24,7 +24,7 @@ from fsdp2_lint.files.syntax import readable
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding, Site
 
-_CODE = "[A-Za-z]+[0-9]+"
+_CODE = r"(?:(?i:fsdp)[0-9]\w*|[A-Za-z]+[0-9]+)"  # a slip such as FSDP6O1 is one word, and told as a whole
 _NAME = "[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)+"
 _WORD = f"(?:{_CODE}|{_NAME})"
 _WORDS = rf"{_WORD}(?:[,\s]+{_WORD})*"
@@ -115,11 +115,11 @@ def malformed(data: bytes) -> Iterator[Comment]:
     for token in tokens(data):
         if token.type == tokenize.COMMENT:
             yield from _comments(token, _MALFORMED, _TO_ANOTHER_TOOL)
-            if (found := _NOQA_FOR_NOTHING.search(token.string)) and _slip(found["word"]):
+            if (found := _NOQA_FOR_NOTHING.search(token.string)) and is_slip(found["word"]):
                 yield from _comments(token, _NOQA_FOR_NOTHING)
 
 
-def _slip(word: str) -> bool:
+def is_slip(word: str) -> bool:
     """Is it meant for this tool, though it has no such code and no such name?"""
     if word.upper().startswith(PREFIX):
         return True
@@ -133,13 +133,13 @@ def meant(word: str) -> str:
 
 @cache
 def _noqa() -> re.Pattern[str]:
-    """Of names only those that exist count: the words behind the codes are a reason.
+    """Of names only those that exist count, but for one behind a comma: the words behind the codes are a reason.
 
     A colon that no code follows is a mistake, and a mistake must not silence everything.
     """
     names = "|".join(named()).replace("-", "[-_]")
     word = rf"(?:(?:{names})(?![\w-])|{_CODE})"
-    listed = rf"\s*:\s*(?P<codes>{word}(?:[,\s]+{word})*)"
+    listed = rf"\s*:\s*(?P<codes>{word}(?:[,\s]+{word}|\s*,\s*{_NAME})*)"
     return re.compile(rf"#\s*noqa(?:{listed}|(?!\w|\s*:)){_REASON}", re.IGNORECASE)
 
 

@@ -9,7 +9,7 @@ from fsdp2_lint.catalogue.codes import OWN_CODES, PREFIX, UNUSED
 from fsdp2_lint.catalogue.codes import named as names
 from fsdp2_lint.errors import nearest
 from fsdp2_lint.files.source import Sources
-from fsdp2_lint.findings.suppress import Comment, Comments, malformed, meant
+from fsdp2_lint.findings.suppress import Comment, Comments, is_slip, malformed, meant
 from fsdp2_lint.vocab.finding import Edit, Finding, Fix, Label, Severity, Site
 
 CODE = UNUSED
@@ -47,7 +47,7 @@ def unused(
             idle = {
                 code
                 for code in comment.codes or ()
-                if (comment.own or code.startswith(PREFIX))
+                if (comment.own or code.startswith(PREFIX) or is_slip(code))
                 and code not in used
                 and (code in judged or code not in known)
             }

@@ -251,3 +251,8 @@ def test_a_comment_that_is_meant_for_this_tool_and_does_nothing(comment: str) ->
 )
 def test_a_comment_that_speaks_of_the_tool_or_to_another_one(comment: str) -> None:
     assert not [*malformed(f"b()  {comment}\n".encode())]
+
+
+def test_codes_behind_a_slip_count() -> None:
+    (found,) = suppressions(b"f()  # noqa: F401, FSDP6O1, optimiser-first, FSDP601\n")
+    assert found.silences("FSDP601", 1) and not found.silences("FSDP602", 1)

@@ -114,6 +114,11 @@ def test_a_code_that_does_not_exist_is_told() -> None:
     (finding,) = told(b"f()  # fsdp2-lint: ignore[naive-torch-sav]\n")
     assert finding.message == "naive-torch-sav is not a rule: in this comment it does nothing"
     assert finding.help == "remove the comment; did you mean naive-torch-save?"
+    (finding,) = told(b"f()  # noqa: F401, FSDP6O1, FSDP907\n")
+    assert finding.message == "FSDP6O1 is not a rule: in this comment it does nothing"
+    (finding,) = told(b"f()  # noqa: FSDP907, naive-torch-sav\n")
+    assert finding.message == "naive-torch-sav is not a rule: in this comment it does nothing"
+    assert told(b"f()  # noqa: FSDP907, well-known\n") == []
     (finding,) = told(b"f()  # fsdp2-lint: ignore[FSDP601, FSDP699, FSDP698]\n")
     said = "FSDP698, FSDP699 are not rules, and FSDP601 is not found here: in this comment they do nothing"
     assert finding.message == said
