@@ -103,7 +103,8 @@ def changed_in(node: nodes.NodeNG) -> list[nodes.NodeNG]:
         found = []
         for child in node.nodes_of_class((nodes.AugAssign, nodes.Assign), skip_klass=nodes.FunctionDef):
             targets = [child.target] if isinstance(child, nodes.AugAssign) else child.targets
-            found += [target for target in targets if isinstance(target, (nodes.AssignName, nodes.AssignAttr))]
+            several = [each for target in targets for each in getattr(target, "elts", [target])]
+            found += [target for target in several if isinstance(target, (nodes.AssignName, nodes.AssignAttr))]
         node.fsdp2_changed = found
     return found
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from astroid import nodes
 from astroid.const import Context
 
@@ -51,10 +53,10 @@ def _is_look(node: nodes.NodeNG) -> bool:
 
 
 def _changes(module: Module) -> list[nodes.NodeNG]:
-    """The statements of a file that count something, or declare a name of another scope: it is walked once."""
+    """The statements of a file that may count something, or declare a name of another scope: it is walked once."""
     found: list[nodes.NodeNG] | None = getattr(module.tree, "fsdp2_changes", None)
     if found is None:
-        kinds = (nodes.Global, nodes.Nonlocal, nodes.AugAssign)
+        kinds = (nodes.Global, nodes.Nonlocal, nodes.AugAssign, nodes.Assign)
         found = module.tree.fsdp2_changes = list(module.tree.nodes_of_class(kinds))
     return found
 
@@ -68,14 +70,38 @@ def rewritten(module: Module) -> set[str]:
     return found
 
 
+def _made_of_themselves(node: nodes.Assign) -> Iterator[str]:
+    """Attributes that are set to what their own value goes into."""
+    for target in node.targets:
+        for part, value in _pairs(target, node.value):
+            if isinstance(part, nodes.AssignAttr) and any(
+                each.attrname == part.attrname and each.expr.as_string() == part.expr.as_string()
+                for each in value.nodes_of_class(nodes.Attribute)
+            ):
+                yield part.attrname
+
+
+def _pairs(target: nodes.NodeNG, value: nodes.NodeNG) -> list[tuple[nodes.NodeNG, nodes.NodeNG]]:
+    """``a, b = x, y`` sets two; of another value anything may go into each."""
+    targets = target.elts if isinstance(target, nodes.Tuple) else [target]
+    if len(targets) > 1 and isinstance(value, nodes.Tuple) and len(targets) == len(value.elts):
+        return list(zip(targets, value.elts))
+    return [(each, value) for each in targets]
+
+
 def counters(module: Module) -> frozenset[str]:
-    """What a file counts up: attributes (``.i``), keys (``[i]``), and names of enclosing functions or its own."""
+    """What a file counts up: attributes (``.i``), keys (``[i]``), and names of enclosing functions or its own.
+
+    An attribute that is set to something made of itself, as ``self.x = self.x / 2`` does, is counted, too.
+    """
     found: frozenset[str] | None = getattr(module.tree, "fsdp2_counters", None)
     if found is None:
         names = set[str]()
         for node in _changes(module):
             if isinstance(node, (nodes.Global, nodes.Nonlocal)):
                 names.update(node.names)
+            elif isinstance(node, nodes.Assign):
+                names.update(f".{name}" for name in _made_of_themselves(node))
             elif isinstance(node.target, nodes.AssignAttr):
                 names.add(f".{node.target.attrname}")
             elif isinstance(node.target, nodes.Subscript) and isinstance(node.target.slice, nodes.Const):
@@ -88,9 +114,10 @@ def counted_by_constants(module: Module) -> frozenset[str]:
     """Of the attributes that a file counts up those to which nothing but constants is added."""
     found: frozenset[str] | None = getattr(module.tree, "fsdp2_counted", None)
     if found is None:
-        counted = (node for node in _changes(module) if isinstance(node, nodes.AugAssign))
-        added = [node for node in counted if isinstance(node.target, nodes.AssignAttr)]
+        counted = [node for node in _changes(module) if isinstance(node, (nodes.AugAssign, nodes.Assign))]
+        added = [node for node in counted if isinstance(getattr(node, "target", None), nodes.AssignAttr)]
         other = {node.target.attrname for node in added if node.op != "+=" or not isinstance(node.value, nodes.Const)}
+        other |= {name for node in counted if isinstance(node, nodes.Assign) for name in _made_of_themselves(node)}
         names = {node.target.attrname for node in added} - other
         found = module.tree.fsdp2_counted = frozenset(f".{name}" for name in names)
     return found

@@ -37,6 +37,7 @@ from ..expressions import own_values
 from ..expressions.registries import counted_by_constants, counters
 from ..frames import Diverges
 from ..machine import L
+from .carried import carry
 from .havoc import Havoc, own_parts
 from .in_turn import each_in_turn, replaced_in_turn
 
@@ -164,7 +165,9 @@ class Targets(Havoc[L]):
             return
         self.libraries.attached(owner, name, value, node)
         if not self.libraries.own_tensor(owner, name):
-            self.store.put((owner, name), self.begun(f".{name}", value, owner))
+            begun = self.begun(f".{name}", value, owner)
+            carry(self, self.store.get((owner, name)), value, begun)
+            self.store.put((owner, name), begun)
 
     def set_item(self, container: Value, key: Value, value: Value, node: nodes.NodeNG) -> None:
         """``container[key] = value``, by what the container is."""
