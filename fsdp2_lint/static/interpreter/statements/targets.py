@@ -273,9 +273,11 @@ class Targets(Havoc[L]):
                 self.libraries.overwritten(leaf, node)
                 if node.op in ("*=", "/="):
                     self.libraries.multiplied(leaf, added, node)
-            if isinstance(leaf, ListV) and node.op == "+=":
+            if isinstance(leaf, ListV) and node.op in ("+=", "|="):
                 self.extend(leaf, added)
                 return
+            if isinstance(leaf, ListV):
+                self.open_up(leaf, f"{node.op} changes in place")
         if any(not isinstance(leaf, ListV) for _, leaf in self.alternatives(old)):
             counted = self.loops and isinstance(old, Const) and not isinstance(old.value, str)
             self.assign(target, self.counted(old, added) if counted else self.binary(node.op[:-1], old, added))
