@@ -166,6 +166,8 @@ class Objects(Escapes):
             return Text(False)
         if isinstance(leaf, ParamV):
             return leaf
+        if isinstance(leaf, Text) or isinstance(leaf, Const) and isinstance(leaf.value, str):
+            return Text(None)  # a letter, or a line of the file of this name, which each rank may have for itself
         if each and isinstance(leaf, Ext) and not self.harmless(leaf.qname):
             made = unknown(f"each of {leaf.qname}")
             made.atom.know(Element(leaf.qname))

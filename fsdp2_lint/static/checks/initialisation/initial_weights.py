@@ -28,6 +28,11 @@ def is_common(program: Program, seed: Step[events.Seeded]) -> bool:
     return seed.what.given is not None and same_on_all_ranks(program, seed.what.given, settings=True)
 
 
+def _replaced_by(load: AnyStep, step: AnyStep) -> bool:
+    """Has it surely filled the model before the load, which leaves nothing of that to the ranks that load?"""
+    return step.index < load.index and load.guard.implies(step.guard)
+
+
 @record
 class StaticInitialWeights(Subject):
     """A model that ``sharding`` cuts first, and that ``call`` runs."""
@@ -47,7 +52,7 @@ class StaticInitialWeights(Subject):
             some = excluded_ranks(self.program, load)
             if not some.surely:
                 continue
-            others = [step for step in self._filled(since=0) if step is not load]
+            others = [step for step in self._filled(since=0) if step is not load and not _replaced_by(load, step)]
             loaded = StaticEmptied(self.program, self.obj, load, self.call, self.call)
             if loaded.without(others) is None:
                 return unknown(f"{self.label} gets weights at several places")
