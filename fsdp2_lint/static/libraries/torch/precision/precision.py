@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from .....vocab.declared import record
 from .....vocab.finding import Moment
 from ....domain import events
-from ....domain.values import AbstractObject, Const, Ext, Obj, Value, unknown
+from ....domain.values import NONE, AbstractObject, Const, Ext, Obj, Value, unknown
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import external
@@ -19,7 +19,8 @@ POLICIES = {
 }
 OF_FSDP1 = (f"{FSDP}MixedPrecision", f"{FSDP}CPUOffload")
 ALL_POLICIES = (*POLICIES["mp_policy"], *POLICIES["offload_policy"], *OF_FSDP1)
-_FIELDS = ("param_dtype", "reduce_dtype", "output_dtype", "cast_forward_inputs")
+_DTYPES = ("param_dtype", "reduce_dtype", "output_dtype")
+_FIELDS = (*_DTYPES, "cast_forward_inputs")
 _SHORT = {"half": "float16", "float": "float32", "double": "float64"}
 DTYPES = frozenset(
     "float16 bfloat16 float32 float64 half float double float8_e4m3fn float8_e5m2 int8 int16 int32 int64 bool".split()
@@ -40,7 +41,10 @@ class Policy:
 def make_policy(machine: Machine, call: Call) -> Value:
     name = call.name
     atom = AbstractObject("external", cls=Ext(name), origin=name.rsplit(".", 1)[-1], site=machine.site(call.node))
-    atom.know(Policy({**dict(zip(_FIELDS, call.args)), **call.kwargs}, call.open_why, machine.moment(call.node)))
+    given = {**dict(zip(_FIELDS, call.args)), **call.kwargs}
+    atom.know(Policy(given, call.open_why, machine.moment(call.node)))
+    for field in _DTYPES if name in POLICIES["mp_policy"] and not call.open_why else ():
+        machine.store.put((atom.root, field), given.get(field, NONE))
     return atom.root
 
 

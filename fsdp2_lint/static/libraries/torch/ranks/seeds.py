@@ -7,6 +7,7 @@ from collections.abc import Callable
 from .....vocab.declared import record
 from .....vocab.finding import Moment
 from ....domain import events
+from ....domain.path_conditions import TRUE
 from ....domain.values import NONE, Const, Obj, Rank, Value, is_call
 from ....frontend.packages import is_of_python
 from ....interpreter.call import Call
@@ -80,9 +81,12 @@ def seed(machine: Machine, call: Call) -> Value:
     machine.libraries.blank.seeded_by_rank = "torch" in generators and bool(own) and all(own)
     if value is None:
         machine.emit(events.Seeded(generators=generators, differs=True, by_rank=False, given=None), call.node)
-    for (path, given), mine in zip(seeds, own):
+        return NONE
+    kinds = [(mine and "torch" in generators, differs(machine, given)) for (_, given), mine in zip(seeds, own)]
+    if len({*kinds}) == 1:  # whichever of them it is
+        seeds, kinds = [(TRUE, value)], kinds[:1]
+    for (path, given), (by_rank, apart) in zip(seeds, kinds):
         if (joined := machine.guard.join(path)) is not None:
-            by_rank, apart = mine and "torch" in generators, differs(machine, given)
             with machine.on_path(joined):
                 machine.emit(
                     events.Seeded(generators=generators, differs=apart, by_rank=by_rank, given=given), call.node
