@@ -60,6 +60,7 @@ class Own:
     elements: bool = False
     picked: bool = False
     doubt: str = ""
+    comes: bool = False  # it is None on a rank until it is there: that is asked of what it is, and not of its kind
     part: Computed | None = None
     path: PathCondition = TRUE
 
@@ -184,8 +185,11 @@ class _Search:
         return _surest([self._placed(value, parts), self.first(numbers)])
 
     def asked(self, atom: Formula) -> Own | None:
-        if isinstance(atom, bool) or atom[0] not in _ANSWERS or atom[0] == "is" and atom[2] is None or _of_kind(atom):
+        if isinstance(atom, bool) or atom[0] not in _ANSWERS or _of_kind(atom):
             return None
+        if atom[0] == "is" and atom[2] is None:
+            own = self.first(_in(atom[1:]))
+            return own if own is not None and own.comes else None
         if atom[0] == "truth" and isinstance(atom[1], (ListV, DictV)):
             return self.size(atom[1])
         if atom[0] == "is" and isinstance(atom[1], tuple) and atom[1] in self._machine.own_arms:

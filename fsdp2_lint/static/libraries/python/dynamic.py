@@ -1,4 +1,4 @@
-"""Built-ins that reach names behind the text: ``exec``, ``eval``, ``globals``, ``locals``, ``vars``, ``dir``."""
+"""Built-ins that reach names behind the text, such as ``exec``, ``globals`` and ``dir``, and ``inspect``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,21 @@ import ast
 from astroid import nodes
 
 from ...budget import BUDGET
-from ...domain.values import NONE, AbstractObject, ClassV, Const, Ext, ListV, ModRef, Obj, Value, unknown
+from ...domain.values import (
+    NONE,
+    AbstractObject,
+    Bound,
+    ClassV,
+    Const,
+    Ext,
+    Func,
+    ListV,
+    ModRef,
+    Obj,
+    TupleV,
+    Value,
+    unknown,
+)
 from ...interpreter.call import Call
 from ...interpreter.syntax import class_body
 from ..interface import Machine
@@ -101,6 +115,38 @@ def _names_of(machine: Machine, leaf: Value) -> Value:
     whole = all(isinstance(base, ClassV) or base == Ext("builtins.object") for base in machine.mro(cls))
     more = "" if whole else "attributes of a base that was not seen"
     return machine.new_list([Const(name) for name in sorted(found)], exact=whole, open_why=more)
+
+
+_METHODS: dict[Value, tuple[type, ...]] = {
+    Ext("inspect.ismethod"): (Bound,),
+    Ext("inspect.isfunction"): (Func,),
+    Ext("inspect.isroutine"): (Bound, Func),
+}
+
+
+@external("inspect.getmembers")
+def members(machine: Machine, call: Call) -> Value:
+    """The methods of an object of the project, by name; anything else that is asked for is not followed."""
+    wanted = _METHODS.get(call.arg(1, "predicate") or NONE)
+    if wanted is None:
+        return machine.libraries.not_known(call.name, call)
+    return machine.over(call.arg(0) or NONE, lambda leaf: _methods_of(machine, leaf, wanted, call))
+
+
+def _methods_of(machine: Machine, leaf: Value, wanted: tuple[type, ...], call: Call) -> Value:
+    cls = machine.class_of(leaf) if isinstance(leaf, Obj) else leaf
+    named = _names_of(machine, leaf)
+    if not isinstance(cls, ClassV) or not isinstance(named, ListV):
+        return machine.libraries.not_known(call.name, Call(call.node, [leaf]))
+    held = machine.items(named)
+    found: list[Value] = []
+    for _, name in held.items:
+        defined = machine.class_member(cls, name.value) if isinstance(name, Const) else None
+        if defined is not None and isinstance(defined[1], nodes.FunctionDef):
+            method = machine.get_attr(leaf, defined[1].name, call.node)
+            if isinstance(method, wanted):
+                found.append(TupleV((name, method)))
+    return machine.new_list(found, exact=held.exact, open_why=held.open_why)
 
 
 @external("functools.reduce")

@@ -138,7 +138,7 @@ def _set_in(handler: Value) -> set[str]:
 
 def _flag(machine: Machine, name: str) -> Obj:
     made = unknown(name)
-    owning.began(machine, made.atom, Own("a flag that a signal sets at another time on each rank"))
+    owning.began(machine, made.atom, Own("a flag that a signal sets at another time on each rank", comes=True))
     return made
 
 
