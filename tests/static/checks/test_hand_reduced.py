@@ -77,6 +77,15 @@ def test_gradients_that_are_reduced_before_each_step(before: str, more: str) -> 
     assert run(before, more=more).verdicts("FSDP315") == {"upheld"}
 
 
+def test_one_of_two_parameters_of_a_layer() -> None:
+    more = "dist.all_reduce(model.head.weight.grad)"
+    text = SCRIPT.replace("MORE", "").replace("AFTER", "pass").replace("OPTIMIZER", "torch.optim.AdamW")
+    both = text.replace("{model.embed.weight}", "{model.head.weight, model.head.bias}")
+    assert analyse({"train.py": both.replace("BEFORE", more)}).verdicts("FSDP315") == {"unknown"}
+    more += "; dist.all_reduce(model.head.bias.grad)"
+    assert analyse({"train.py": both.replace("BEFORE", more)}).verdicts("FSDP315") == {"upheld"}
+
+
 @pytest.mark.parametrize(
     ("before", "after", "more", "optimizer"),
     [

@@ -50,6 +50,18 @@ def test_methods_of_an_object() -> None:
     assert analyse(text).codes == ["FSDP701"]
 
 
+def test_methods_that_it_keeps() -> None:
+    kept = """
+class Keeper(Plugin):
+    def __init__(self, other):
+        self.other = other.export
+"""
+    text = script(
+        MAIN.replace("[Exporter()]", "[Keeper(Exporter())]"), PLUGINS.replace("PREDICATE", "inspect.ismethod") + kept
+    )
+    assert analyse(text).codes == ["FSDP701"]
+
+
 @pytest.mark.parametrize("predicate", ["inspect.isfunction", "callable"])
 def test_what_else_may_be_asked_for(predicate: str) -> None:
     """An object has no functions of its own; what ``callable`` finds is not followed."""

@@ -194,14 +194,14 @@ class StaticGrouping(OfStep[events.Sharded]):
         """Is an ignored parameter trained? Unknown where its gradient may be reduced by hand, as of experts."""
         # what a filter lets through may be just what is frozen
         sure = [leaf for path, leaf in self._ignored() if self.step.guard.implies(path)]
-        owners = [owner for leaf in sure if (owner := _owner(leaf)) is not None]
+        owners = [(leaf, owner) for leaf in sure if (owner := _owner(leaf)) is not None]
         if not owners:
             why = self._filtered_by_name()
             return unknown(why) if why else self._all_ignored()
-        for owner in owners:
+        for leaf, owner in owners:
             if (trained := self._trainer(owner)) is None:
                 continue
-            answer = reduced(self.program, owner, trained)
+            answer = reduced(self.program, leaf, trained)
             if answer.why:
                 return unknown(answer.why)
             if perhaps_experts(self.program.address(owner)[1]):

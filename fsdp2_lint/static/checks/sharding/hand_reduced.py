@@ -11,7 +11,7 @@ from ....vocab.finding import Moment
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.relations import Relation
-from ...domain.values import ClassV, Obj
+from ...domain.values import ClassV, Obj, Value
 from ...frontend.names import names_in, texts_in
 from ...frontend.origins import full_name
 from ..shared.program import Program
@@ -21,12 +21,14 @@ _GRADIENTS = frozenset({"grad", "_grad", "main_grad"})  # whoever changes what a
 _DEFINITIONS = (nodes.FunctionDef, nodes.ClassDef)
 
 
-def reduced(program: Program, owner: Obj, optimizer: Step[events.Optimizer]) -> Answer[Moment]:
-    """Are the gradients of ``owner`` reduced over all ranks before each step of the optimizer?"""
+def reduced(program: Program, ignored: Value, optimizer: Step[events.Optimizer]) -> Answer[Moment]:
+    """Are the gradients of what is ignored reduced over all ranks before each step of the optimizer?"""
     reducing = [step for step in program.trace.of(events.Collective) if step.what.name in _REDUCING]
     if not reducing:
         return program.among(events.Collective)
-    found = [step for step in reducing if step.what.sure and step.what.group is None and _are_of(program, owner, step)]
+    found = [
+        step for step in reducing if step.what.sure and step.what.group is None and _are_of(program, ignored, step)
+    ]
     steps = [step for step in program.trace.of(events.Stepped) if step.subject is optimizer.subject]
     if steps and all(any(_comes_before(program, each, step) for each in found) for step in steps):
         return yes(found[0].when)
@@ -35,11 +37,13 @@ def reduced(program: Program, owner: Obj, optimizer: Step[events.Optimizer]) -> 
     return program.excluded("no code that was followed has gradients in hand")
 
 
-def _are_of(program: Program, owner: Obj, step: Step[events.Collective]) -> bool:
-    """Is it given the gradient of a parameter of this module?"""
+def _are_of(program: Program, ignored: Value, step: Step[events.Collective]) -> bool:
+    """Is it given the gradient of this parameter? Of several at once it may be given some."""
     given = [leaf for value in step.what.given or () for _, leaf in program.machine.alternatives(value)]
-    gradients = [leaf for leaf in given if isinstance(leaf, Obj) and leaf.item == "grad" and leaf.parent is not None]
-    return any(program.relation(owner, leaf.parent) in (Relation.SAME, Relation.CONTAINS) for leaf in gradients)
+    gradients = [leaf for leaf in given if isinstance(leaf, Obj) and leaf.item == "grad"]
+    return isinstance(ignored, Obj) and any(
+        program.relation(ignored, leaf.parent) is Relation.SAME for leaf in gradients if leaf.parent is not None
+    )
 
 
 def _comes_before(program: Program, reduction: AnyStep, step: AnyStep) -> bool:

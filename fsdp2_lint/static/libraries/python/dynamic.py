@@ -140,13 +140,16 @@ def _methods_of(machine: Machine, leaf: Value, wanted: tuple[type, ...], call: C
         return machine.libraries.not_known(call.name, Call(call.node, [leaf]))
     held = machine.items(named)
     found: list[Value] = []
-    for _, name in held.items:
-        defined = machine.class_member(cls, name.value) if isinstance(name, Const) else None
-        if defined is not None and isinstance(defined[1], nodes.FunctionDef):
-            method = machine.get_attr(leaf, defined[1].name, call.node)
-            if isinstance(method, wanted):
-                found.append(TupleV((name, method)))
-    return machine.new_list(found, exact=held.exact, open_why=held.open_why)
+    exact, why = held.exact, held.open_why
+    for name in (name for _, name in held.items if isinstance(name, Const)):
+        value = machine.get_attr(leaf, name.value, call.node)
+        leaves = [each for _, each in machine.alternatives(value)]
+        if any(isinstance(each, wanted) for each in leaves):
+            found.append(TupleV((name, value)))
+            exact = exact and all(isinstance(each, wanted) for each in leaves)
+        elif any(isinstance(each, Obj) and each.atom.kind in ("opaque", "parameter") for each in leaves):
+            why = why or f"whether {name.value} is a method"
+    return machine.new_list(found, exact=exact, open_why=why)
 
 
 @external("functools.reduce")
