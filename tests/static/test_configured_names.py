@@ -269,3 +269,16 @@ def test_of_two_classes_neither_is_given_a_part(tmp_path: Path) -> None:
         "configs/model/held.yaml": "_target_: nets.Holder\nnet:\n  _target_: nets.Net\n",
     }
     assert "FSDP601" in told(analysed(tmp_path, files))
+
+
+@pytest.mark.parametrize(("asked", "found"), [('SETTINGS["meta"]', set()), ("True", {"FSDP201"})])
+def test_a_class_and_a_setting_that_no_file_has_together(asked: str, found: set[str], tmp_path: Path) -> None:
+    """The net may be one that no configuration puts on the meta device."""
+    emptied = f"SETTINGS = {{}}\n\n\ndef emptied(model):\n    if {asked}:\n        model.to_empty(device='cuda')\n"
+    built = 'make(cfg["model"]["net"]["target"])()'
+    main = LOADED.format(load="yaml.safe_load(file)", build=built)
+    main = main.replace("    model = ", "    SETTINGS.update(cfg['model'])\n    model = ", 1)
+    main = main.replace("    train(model", "    emptied(model)\n    train(model", 1)
+    train = TRAIN.format(make=BY_PARTS + emptied, main=main, first="pass", call="model")
+    result = analysed(tmp_path, {"train.py": train, "nets.py": NETS, "run.yaml": RUN})
+    assert told(result) & {"FSDP201"} == found

@@ -19,7 +19,7 @@ from ...domain.relations import Relation
 from ...domain.values import Const, Ext, Obj, Rank
 from ...libraries.torch.checkpoints.state_helpers import lenient
 from ...libraries.torch.initialisation.blank import buffers, of_buffers
-from ..shared.conditions import checked_on
+from ..shared.conditions import checked_on, objects_in
 from ..shared.program import Program, Subject
 from ..shared.structure import has_parameters, leaves, parts_unseen
 
@@ -62,8 +62,16 @@ class StaticEmptied(Subject):
             names = [f"the parameters of {self.label}"]
         elif not (names := self._left_out()):
             return self.written_for_sure()
-        why = self.not_followed()
+        why = self.not_followed() or self._asked_together()
         return unknown(why) if why else yes((self.begin.when, names))
+
+    def _asked_together(self) -> str:
+        """Why no run may leave it empty: what a configuration asks for may go with other classes that it names."""
+        asked = (formula for formula, _ in self.begin.guard.literals)
+        settings = (obj for formula in asked for atom in atoms(formula) for obj in objects_in(atom))
+        if self.program.machine.libraries.configured is None or not any(map(_is_setting, settings)):
+            return ""
+        return f"whether a configuration names {self.label} and asks for {self.begin.when.at} is not known"
 
     def _left_out(self) -> list[str]:
         """Layers that none of the writes has to do with, in a run that loads nothing: a load brings all of them."""
@@ -287,6 +295,10 @@ class StaticEmptied(Subject):
                 if self.program.touches(self.obj, part) and step.together(self.begin):
                     return f"{self.label} is handed to {step.what.who} ({step.when.at}), which was not followed"
         return ""
+
+
+def _is_setting(obj: Obj) -> bool:
+    return obj.atom.kind in ("configuration", "parameter")
 
 
 def _has_weights(layer: Obj) -> bool:
