@@ -35,8 +35,7 @@ def _seeded(program: Program, step: AnyStep, state: GeneratorState) -> Moment | 
     if before := [each for each in seeds if each.index < state.at]:
         return _seeded_apart(step, before)
     unseeded = state.generator != "torch" and not seeds  # torch begins with one seed in all processes
-    seen = not program.partial and not program.machine.libraries.opaque
-    return state.read if unseeded and seen else None
+    return state.read if unseeded and program.seen_whole else None
 
 
 def _seeded_apart(saved: AnyStep, seeds: list[Step[events.Seeded]]) -> Moment | None:

@@ -34,8 +34,8 @@ class StaticDrawn(StaticEmptied):
             if self.emptied.what.to == "cuda":
                 return self.program.excluded("the shards lie on GPUs, where ranks draw different numbers for them")
             return unknown("on which device the shards lie is not known")
-        seen = not self.program.partial and not self.program.machine.libraries.opaque  # what is not seen may set others
-        if (own := self._seed) is not None and own.what.by_rank and seen:
+        # what is not seen may set other seeds
+        if (own := self._seed) is not None and own.what.by_rank and self.program.seen_whole:
             return self.program.excluded(f"each rank has a seed of its own ({own.when.at})")
         why = self._seeds_unclear() or self._written_later() or self.not_followed()
         return unknown(why) if why else yes(Place(self.emptied.when, "the shards get their memory on the CPU here"))

@@ -127,7 +127,7 @@ class StaticDevice(AtStep[events.DeviceSet | events.DeviceIndex]):
         process = StaticProcess(self.program)
         mesh = process.first_mesh(perhaps=True)
         late = process.mesh_on_current(before=self.step)
-        if late is not None and not self.program.partial and not self.program.machine.libraries.opaque:
+        if late is not None and self.program.seen_whole:
             return unknown(self.program.open_why) if self.program.open_why else yes(late)
         for touch in self.program.trace.of(events.DeviceTouch, before=self.step):
             if by_rank_zero(touch.guard):

@@ -63,6 +63,11 @@ class Program(Objects):
     judged: AnyStep | None = None  # whose events the rules are judging
     kept_apart: dict[tuple[Obj, PathCondition], bool] = field(default_factory=dict)
 
+    @property
+    def seen_whole(self) -> bool:
+        """Was a script seen that drives it, and all code that it calls?"""
+        return not self.partial and not self.machine.libraries.opaque
+
     def cut_off(self, why: str) -> None:
         """From here on not everything was seen."""
         self.open_at = self.open_at if self.open_why else len(self.trace)

@@ -114,10 +114,11 @@ def counted_by_constants(module: Module) -> frozenset[str]:
     """Of the attributes that a file counts up those to which nothing but constants is added."""
     found: frozenset[str] | None = getattr(module.tree, "fsdp2_counted", None)
     if found is None:
-        counted = [node for node in _changes(module) if isinstance(node, (nodes.AugAssign, nodes.Assign))]
-        added = [node for node in counted if isinstance(getattr(node, "target", None), nodes.AssignAttr)]
+        changes = _changes(module)
+        counted = (node for node in changes if isinstance(node, nodes.AugAssign))
+        added = [node for node in counted if isinstance(node.target, nodes.AssignAttr)]
         other = {node.target.attrname for node in added if node.op != "+=" or not isinstance(node.value, nodes.Const)}
-        other |= {name for node in counted if isinstance(node, nodes.Assign) for name in _made_of_themselves(node)}
+        other |= {name for node in changes if isinstance(node, nodes.Assign) for name in _made_of_themselves(node)}
         names = {node.target.attrname for node in added} - other
         found = module.tree.fsdp2_counted = frozenset(f".{name}" for name in names)
     return found
