@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dis
+import gc
 import os
 import sys
 import sysconfig
 import threading
+from collections.abc import Callable
 from functools import cache
 from types import CodeType, FrameType, TracebackType
+from typing import TypeVar
 
 import torch
 
@@ -24,6 +27,9 @@ LAYERS = Layers(
     tuple({os.path.realpath(path) for name in ("stdlib", "platstdlib") if (path := sysconfig.get_path(name))}),
 )
 MAX_STACK = 12
+PATIENCE = 1.0  # seconds for another thread that reads the same
+_READING = threading.RLock()  # who sets the collector going again has to know whether it was
+T = TypeVar("T")
 _layer = cache(LAYERS.of)
 
 
@@ -70,7 +76,7 @@ def here() -> Moment:
     """
     found = _places(sys._getframe(1))
     if not _trains() and not any(_layer(code.co_filename) == "user" for code, _, _ in found):
-        found = _places(training_frame())
+        found = _of_training(_places)
     return moment_of(found)
 
 
@@ -133,7 +139,7 @@ def users_next(frame: FrameType | None) -> tuple[FrameType | None, int]:
 
 def trail_of_training() -> Trail:
     """The same of the thread that trains, where it stands now."""
-    return _of_user(training_frame())
+    return _of_training(_of_user)
 
 
 def standing() -> tuple[Trail, str, bool]:
@@ -141,8 +147,7 @@ def standing() -> tuple[Trail, str, bool]:
 
     No frame is left behind: one keeps all alive that its function has in hand, also a model that the script gives up.
     """
-    frame = training_frame()
-    return _of_user(frame), called_from_user(frame), waits_in_torch(frame)
+    return _of_training(lambda frame: (_of_user(frame), called_from_user(frame), waits_in_torch(frame)))
 
 
 def _of_user(frame: FrameType | None) -> Trail:
@@ -171,10 +176,24 @@ def training_thread() -> int:
     return _Training.thread
 
 
-def training_frame() -> FrameType | None:
-    """What it executes now. A thread that has ended trains no more: then the main one waits, or goes on."""
-    frames = sys._current_frames()
-    return frames.get(_Training.thread) or frames.get(threading.main_thread().ident or 0)
+def _of_training(read: Callable[[FrameType | None], T]) -> T:
+    """What is read off the frame of the thread that trains; of none where another thread does not end reading.
+
+    A thread that has ended trains no more: then the main one waits, or goes on.
+    Python 3.11 makes the object of a frame when it is asked for, and may collect garbage meanwhile. What that calls may
+    let the other thread go on, and then the object is of a frame that is over: its memory is somebody else's.
+    """
+    if not _READING.acquire(timeout=PATIENCE):  # for ever in a child that was forked while its parent read
+        return read(None)
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        frames = sys._current_frames()
+        return read(frames.get(_Training.thread) or frames.get(threading.main_thread().ident or 0))
+    finally:
+        if collects:
+            gc.enable()
+        _READING.release()
 
 
 def _trains() -> bool:
