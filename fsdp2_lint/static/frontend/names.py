@@ -15,6 +15,7 @@ from .module import Module
 
 ENVIRONMENT = frozenset({"environ", "getenv"})
 _FUNCTIONS = (nodes.FunctionDef, nodes.Lambda)
+_LISTINGS = frozenset({"ModuleList", "Sequential"})
 _FINDS = frozenset({"import_module", "__import__", "dir", "getmembers"})
 
 
@@ -104,8 +105,66 @@ def _is_of_itself(node: nodes.NodeNG, call: nodes.Call) -> bool:
     return any(not isinstance(asked[1], nodes.Const) and getattr(asked[0], "name", "") == each.name for each in owner)
 
 
-def _calls_values(node: nodes.NodeNG) -> bool:
-    own = {part.name for part in node.nodes_of_class(nodes.AssignName)}
+def calls_other_values(module: Module, node: nodes.NodeNG) -> bool:
+    """The same, but for the parts of a module that a loop goes through: ``for block in self.blocks: x = block(x)``.
+
+    That is to call ``self.block(x)`` for each. What a ``ModuleList`` or ``Sequential`` takes are modules.
+    """
+    if not calls_values(node):
+        return False
+    known: bool | None = getattr(node, "fsdp2_calls_other_values", None)
+    if known is None:
+        known = node.fsdp2_calls_other_values = _calls_values(node, frozenset(_parts_in_turn(module, node)))
+    return known
+
+
+def _parts_in_turn(module: Module, node: nodes.NodeNG) -> Iterator[str]:
+    """Names that are bound to parts of one's own in loops, and to nothing else."""
+    cls = node.parent.frame() if isinstance(node, nodes.FunctionDef) and node.args.args else None
+    if not isinstance(cls, nodes.ClassDef):
+        return
+    sources: dict[str, list[nodes.NodeNG | None]] = {}
+    for each in node.nodes_of_class(nodes.AssignName):
+        sources.setdefault(each.name, []).append(_gone_through(module, each))
+    for name, found in sources.items():
+        if all(each is not None and _is_own_listing(module, each, node, cls) for each in found):
+            yield name
+
+
+def _gone_through(module: Module, target: nodes.AssignName) -> nodes.NodeNG | None:
+    """What a loop takes the values of a name from: ``for block in blocks``, ``for i, block in enumerate(blocks)``."""
+    if isinstance(target.parent, nodes.For):
+        return target.parent.iter
+    loop = target.parent.parent
+    if not isinstance(loop, nodes.For) or target.parent is not loop.target or not isinstance(loop.iter, nodes.Call):
+        return None
+    counts = getattr(loop.iter.func, "name", "") == "enumerate" and "enumerate" not in module.bindings
+    return loop.iter.args[0] if counts and loop.iter.args and target is target.parent.elts[-1] else None
+
+
+def _is_own_listing(module: Module, value: nodes.NodeNG, func: nodes.FunctionDef, cls: nodes.ClassDef) -> bool:
+    """Is it an attribute to which the class itself gives nothing but a ``ModuleList`` or ``Sequential``?"""
+    own = func.args.args[0].name
+    if not isinstance(value, nodes.Attribute) or getattr(value.expr, "name", "") != own:
+        return False
+    given = [each.parent for each in cls.nodes_of_class(nodes.AssignAttr) if each.attrname == value.attrname]
+    return bool(given) and all(isinstance(each, nodes.Assign) and _lists_modules(module, each.value) for each in given)
+
+
+def _lists_modules(module: Module, value: nodes.NodeNG) -> bool:
+    """``nn.ModuleList(...)``, by what the file imports from torch."""
+    func = root = getattr(value, "func", None)
+    while isinstance(root, nodes.Attribute):
+        root = root.expr
+    if getattr(func, "attrname", "") not in _LISTINGS or not isinstance(root, nodes.Name):
+        return False
+    bound = module.bindings.get(root.name, ())
+    known = list(origins(module, root.name))
+    return len(known) == len(bound) > 0 and all(full.split(".")[0] == "torch" for _, full in known)
+
+
+def _calls_values(node: nodes.NodeNG, but_for: frozenset[str] = frozenset()) -> bool:
+    own = {part.name for part in node.nodes_of_class(nodes.AssignName)} - but_for
     for call in node.nodes_of_class(nodes.Call):
         func = call.func
         name = getattr(func, "attrname", "") or getattr(func, "name", "")

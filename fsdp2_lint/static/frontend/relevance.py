@@ -19,6 +19,7 @@ from .module import Module
 from .names import (
     ENVIRONMENT,
     Lookup,
+    calls_other_values,
     calls_values,
     evaluates,
     imported_name,
@@ -121,7 +122,7 @@ class Relevance:
 
     def _stays_inside(self, module: Module, node: nodes.NodeNG) -> bool:
         return self.mentioned(module, node) is not None and not any(
-            calls_values(part) or any(_unknown_package(self.project, at, name) for name in names_in(part))
+            calls_other_values(at, part) or any(_unknown_package(self.project, at, name) for name in names_in(part))
             for at, part in self.code_of(module, node)
         )
 

@@ -71,3 +71,45 @@ def test_what_a_decorator_is_given_stands_where_it_is_used() -> None:
 
 def test_a_function_that_is_handed_over_and_called_may_be_any() -> None:
     assert level("def fetch(function):\n    return function()\n", "fetch") == ALL
+
+
+PARTS = """
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, blocks):
+        super().__init__()
+        self.blocks = {made}
+
+    def forward(self, x, hook):
+        for {over}:
+            x = {called}
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "over", "called", "inside"),
+    [
+        ("nn.ModuleList(nn.Linear(2, 2) for _ in range(2))", "block in self.blocks", "block(x)", True),
+        ("nn.ModuleList(blocks)", "i, block in enumerate(self.blocks)", "block(x)", True),
+        ("nn.ModuleList(blocks)", "block, i in enumerate(self.blocks)", "block(x)", False),
+        ("nn.ModuleList(blocks)", "i, block in zip(hook, self.blocks)", "block(x)", False),
+        ("torch.nn.Sequential(*blocks)", "block in self.blocks", "block(x)", True),
+        ("blocks", "block in self.blocks", "block(x)", False),  # whatever was handed over
+        ("functools.ModuleList(blocks)", "block in self.blocks", "block(x)", False),
+        ("nn.ModuleList(blocks)", "block in hook.blocks", "block(x)", False),
+        ("nn.ModuleList(blocks)", "block in self.blocks", "hook(block)", False),
+        ("nn.ModuleList(blocks)", "block in self.blocks", "block[0](x)", False),
+    ],
+)
+def test_parts_of_a_module_in_a_loop_are_called_as_by_their_names(
+    made: str, over: str, called: str, inside: bool
+) -> None:
+    text = f"import functools\nimport torch\n{PARTS.format(made=made, over=over, called=called)}"
+    project = Project(Path("."), {"m.py": text.encode()})
+    module = project.module("m.py")
+    assert module is not None
+    (cls,) = module.bindings["Net"]
+    assert project.relevance.stays_inside(module, cls.locals["forward"][0]) is inside
