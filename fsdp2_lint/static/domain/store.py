@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -160,6 +160,21 @@ class Store:
 
     def mark(self) -> int:
         return len(self._trail)
+
+    def changed(self, mark: int) -> Iterator[tuple[str, Any, Any]]:
+        """Attributes and items that were there at ``mark`` and are others now: the name, what it was, and what it is.
+
+        An item of a dict has no name.
+        """
+        first: dict[Key, Any] = {}
+        for key, old in self._trail[mark:]:
+            first.setdefault(key, old)
+        for key, old in first.items():
+            now = self.state.get(key)
+            if isinstance(key, tuple) and isinstance(key[0], Obj) and old not in (_ABSENT, now):
+                yield key[1], old, now
+            elif isinstance(old, Entries) and isinstance(now, Entries) and now is not old:
+                yield from (("", value, now.get(own)) for own, _, value in old.entries if isinstance(own, KNOWN_KEYS))
 
     def undo(self, mark: int, frame: int) -> dict[Key, Any]:
         """Go back to ``mark``; what had been written since then, by key.

@@ -66,3 +66,24 @@ for step in range(9):
     seen, last = seen + 1, step
 """
     assert analyse({"train.py": begin + loop}).codes == ["FSDP701"]
+
+
+SET = {  # how a round reads what a call at its end sets: what holds in the first round holds in no other
+    "an attribute": ("self.damping = 0.5", "self.damping"),
+    "a flag": ("self.slow = True", "(0.5 if self.slow else 1.0)"),
+    "an item": ('self.state["damping"] = 0.5', 'self.state["damping"]'),
+}
+
+
+@pytest.mark.parametrize("shape", SET)
+def test_numbers_that_a_call_at_the_end_of_a_round_sets(shape: str) -> None:
+    change, read = SET[shape]
+    text = SCRIPT.replace("CHANGE", change).replace("self.damping\n", f"{read}\n")
+    begun = '        self.slow, self.state = False, {"damping": 1.0}\n'
+    text = text.replace("\n    def apply", f"{begun}\n    def apply")
+    assert analyse({"train.py": text}).codes == ["FSDP617"]
+
+
+def test_what_all_ranks_set_alike_stays_the_same_on_all() -> None:
+    text = SCRIPT.replace("CHANGE", "self.damping = 0.5").replace("pacer.observe(loss.item())", "pacer.observe(step)")
+    assert analyse({"train.py": text}).codes == []

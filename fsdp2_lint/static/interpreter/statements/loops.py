@@ -52,7 +52,7 @@ class Loops(Patterns[L]):
         iterable = counted_out(self, node, self.eval(node.iter))
         widened = self.widen(node)
         self.loops += 1
-        start = self.guard
+        start, mark = self.guard, self.store.mark()
         ways = 0
         known, ended = self.all_known(iterable), False
         for guard, element in self.elements(iterable, node.iter):
@@ -66,7 +66,7 @@ class Loops(Patterns[L]):
                 break
         if not known and ways & (FALL | CONTINUE):
             with self.repeated(None, many=True):
-                ways |= self.later_round(node)
+                ways |= self.later_round(node, mark)
         self.loops -= 1
         self.leave_loop(start, passed=known and not ways & (BREAK | CONTINUE))
         self.carried_on(widened)
@@ -155,9 +155,10 @@ class Loops(Patterns[L]):
             self.guard = start.add(formula) or start
         self.loops += 1
         with self.repeated(None, many=True):
+            mark = self.store.mark()
             flow = self.exec_block(node.body)
             if flow & (FALL | CONTINUE):
-                flow |= self.later_round(node)
+                flow |= self.later_round(node, mark)
                 self.asked_again(node, formula)
         self.loops -= 1
         self.leave_worklists(node)
@@ -168,14 +169,31 @@ class Loops(Patterns[L]):
             return flow & (RETURN | RAISE)
         return (flow & (RETURN | RAISE)) | FALL
 
-    def later_round(self, node: nodes.For | nodes.While) -> int:
-        """What the first round passed by, since a flag was as it began: what was called since may have set it."""
+    def later_round(self, node: nodes.For | nodes.While, mark: int) -> int:
+        """What the first round passed by, since a flag was as it began: what was called since may have set it.
+
+        Numbers that an object began with and that what was called since has set are others for all of the round.
+        """
+        if self.sets_numbers(node, mark):
+            return self.exec_block(node.body)
         ways = 0
         for part in node.body:
             before = self.settled.get(part)
             if before is not None and (formula := self.condition(part.test)) is not before:
                 ways |= self.decided(part, formula)
         return ways
+
+    def sets_numbers(self, node: nodes.For | nodes.While, mark: int) -> bool:
+        """Is a number that an object or a dict began with another one at the end of a round that may read it?"""
+        changed = {
+            name
+            for name, before, now in self.store.changed(mark)
+            if isinstance(before, Const) and isinstance(before.value, (int, float)) and now != before
+        }
+        if not changed or "" in changed:
+            return bool(changed)
+        read = self.project.relevance.mentioned(self.frame.module, node)
+        return read is None or not changed.isdisjoint(read)
 
     def asked_again(self, node: nodes.While, before: Formula) -> None:
         """The condition of a loop as it stands after a round, where that may end it in another way than at first."""
