@@ -7,8 +7,10 @@ import os
 import sys
 from collections import defaultdict
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
+from astroid import nodes
 from hypothesis import settings
 
 settings.register_profile("steps", deadline=None)  # how long an example takes depends on what else the machine does
@@ -31,6 +33,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
     gc.disable()
+    nodes.NodeNG.infer = _infers
+
+
+def _infers(node: nodes.NodeNG, *args: object, **kwargs: object) -> NoReturn:
+    """This tool has its own interpreter; astroid's would read whatever the environment has under a name."""
+    raise AssertionError(f"astroid is asked to infer {node!r}")
 
 
 def pytest_collection_finish() -> None:

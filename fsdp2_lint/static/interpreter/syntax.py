@@ -96,6 +96,12 @@ def decorator_names(node: nodes.FunctionDef) -> set[str]:
     return found
 
 
+def is_method(node: nodes.NodeNG) -> bool:
+    """Is the first parameter what it is looked up on? By what is written: astroid would infer its decorators."""
+    own = isinstance(node, nodes.FunctionDef) and isinstance(node.parent.frame(), nodes.ClassDef)
+    return own and "staticmethod" not in decorator_names(node)
+
+
 def changed_in(node: nodes.NodeNG) -> list[nodes.NodeNG]:
     """Names and attributes that a loop's body counts up or assigns."""
     found: list[nodes.NodeNG] | None = getattr(node, "fsdp2_changed", None)

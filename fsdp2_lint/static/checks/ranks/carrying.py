@@ -11,7 +11,7 @@ from ....vocab.declared import record
 from ....vocab.finding import Site
 from ...frontend.names import names_in
 from ...frontend.project import Project
-from ...interpreter.syntax import by_position
+from ...interpreter.syntax import by_position, is_method
 from ..shared.loops import innermost
 from ..shared.source_edits import holds
 
@@ -88,7 +88,7 @@ def parameters(function: nodes.NodeNG, call: nodes.Call, carried: Carried) -> Ca
     if not isinstance(function, nodes.FunctionDef):
         return Carried(carried.kept, carried.kept)
     names = [each.name for each in by_position(function.args)]
-    places = names[function.type in ("method", "classmethod") :]  # the object itself is not among the arguments
+    places = names[is_method(function) :]  # the object itself is not among the arguments
     found = set(carried.kept)
     for position, each in enumerate(call.args):
         if carried.by(each):

@@ -15,7 +15,7 @@ from ....domain.relations import Relation, relation
 from ....domain.values import DictV, Obj, StateDict, Value
 from ....frontend.module import Module
 from ....interpreter.call import Call
-from ....interpreter.syntax import by_position
+from ....interpreter.syntax import by_position, is_method
 from ...interface import Machine
 from .gathering import EachKey
 
@@ -128,7 +128,7 @@ def _argument(scope: nodes.NodeNG, name: str, call: nodes.NodeNG) -> nodes.NodeN
     ):
         return None
     given = next((each.value for each in call.keywords if each.arg == name), None)
-    position = names.index(name) - (1 if scope.is_method() and isinstance(call.func, nodes.Attribute) else 0)
+    position = names.index(name) - (1 if is_method(scope) and isinstance(call.func, nodes.Attribute) else 0)
     return given if given is not None else call.args[position] if 0 <= position < len(call.args) else None
 
 
