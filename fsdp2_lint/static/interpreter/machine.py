@@ -118,7 +118,7 @@ class Machine(Semantics, Generic[L]):
         self.reads = 0
         self.picks: set[str] = set()  # files in which a part is taken out that may be another one on each rank
         self.picking: set[Obj] = set()  # modules in whose forward such a part surely is another one on each rank
-        self.memo: dict[Any, tuple[Value, bool, int, int]] = {}
+        self.memo: dict[Any, tuple[Value, bool, tuple[int, ...], int]] = {}
         self.parameters: dict[Any, Value] = {}
         self.annotations: dict[nodes.NodeNG, Value | None] = {}
         self.refused: set[tuple[tuple[Formula, bool], ...]] = set()  # paths that end in what a check has made sure of

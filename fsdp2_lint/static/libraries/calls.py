@@ -60,6 +60,7 @@ class Calls(Objects):
         """By the function that is registered for it; else as one of which its package says what it does."""
         handler = EXTERNALS.get(qname)
         call.name = qname
+        self.machine.reads += 1  # it may do another thing to a model that was sharded, emptied or moved meanwhile
         for observe in OBSERVERS:
             observe(self.machine, qname, call)
         if handler is not None:

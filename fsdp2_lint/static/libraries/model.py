@@ -58,6 +58,7 @@ class TorchModel(Calls):
 
     def call_unresolved_method(self, obj: Obj, name: str, call: Call) -> Value:
         """By the function that is registered for the name; else it may do anything to what it was given."""
+        self.machine.reads += 1  # as above all calls of libraries
         if self.has_no_such_method(obj, name):
             self.machine.stops += 1
             raise Diverges

@@ -86,7 +86,7 @@ class Functions(Aside[L]):
         key = self.memo_key(func, args, kwargs, receiver) if on_yield is None and not why else None
         if key is not None and (found := self.memo.get(key)) is not None:
             value, pure, version, stops = found
-            if pure or version == self.store.shared_writes:
+            if pure or version == (self.store.shared_writes, len(self.trace)):
                 self.stops += stops
                 return value
         before, stopped = (self.reads, self.store.shared_writes, len(self.trace)), self.stops
@@ -100,7 +100,7 @@ class Functions(Aside[L]):
             and before[1:] == (self.store.shared_writes, len(self.trace))
             and not self.makes_new(value, born)
         ):
-            self.memo[key] = (value, before[0] == self.reads, self.store.shared_writes, self.stops - stopped)
+            self.memo[key] = (value, before[0] == self.reads, before[1:], self.stops - stopped)
         return value
 
     def makes_new(self, value: Value, born: int) -> bool:
