@@ -15,6 +15,7 @@ from ...domain.relations import Relation
 from ...domain.values import EACH, NONE, Const, Obj, Value, is_call, is_each
 from ...libraries.torch.launch.meshes import dimensions, wanted_names
 from ..precision.dtype_flow import clash
+from ..shared.conditions import objects_in
 from ..shared.models import StaticModel
 from ..shared.program import OfStep
 from ..shared.structure import perhaps_experts
@@ -114,8 +115,10 @@ class StaticPolicy(OfStep[events.Sharded]):
         trained = StaticModel(self.program, self.root).trained()
         if not trained.surely:
             return trained.denied()  # replicas that nobody trains stay equal
-        for _, value in given(self.step, "mesh"):
+        for path, value in given(self.step, "mesh"):
             name = self._forgotten(value) if isinstance(value, Obj) else ""
+            if name and isinstance(value, Obj) and self._asks_sizes(value, path):
+                return unknown(f"whether there are replicas where {self.step.when.at} gets this part is not known")
             if name and isinstance(value, Obj) and any(map(self._may_be_experts, self.step.what.group)):
                 return unknown("whether these are experts, which have a mesh of their own, is not known")
             if name and isinstance(value, Obj):
@@ -136,6 +139,14 @@ class StaticPolicy(OfStep[events.Sharded]):
         if whole.sizes[whole.names.index(others[0])] == 1 or self._used(value.atom.root, others[0], value):
             return ""
         return others[0]
+
+    def _asks_sizes(self, part: Obj, path: PathCondition) -> bool:
+        """``mesh if mesh.size(0) > 1 else mesh["shard"]``, or by the number that the mesh was made with."""
+        made = (step for step in self.program.trace.of(events.Mesh) if step.subject is part.atom.root)
+        shapes = (step.what.shape for step in made)
+        sizes = {leaf for each in shapes if each is not None for leaf in self.program.machine.inside(each)}
+        asked = (obj for formula, _ in path.literals for obj in objects_in(formula))
+        return any(obj.atom is part.atom or obj in sizes for obj in asked)
 
     def _used(self, mesh: Obj, name: str, mine: Obj) -> bool:
         """Does anything else take that dimension into account? Other groups of the model take care of their own."""
