@@ -15,6 +15,7 @@ from ..shared.program import Program
 from .data_sources import origin_known
 
 _WRITTEN = frozenset(f"torch.{name}" for name in "tensor as_tensor zeros ones full arange eye linspace".split())
+_OF_SEVERAL = frozenset({"builtins.sum", "builtins.max", "builtins.min", "math.prod", "math.fsum"})
 _CALCULATES = frozenset(dir(str)) | frozenset("item tolist any all sum mean max min is_integer".split())
 
 
@@ -74,7 +75,10 @@ class _Alike:
             return True  # of constants alone
         if at.parent is not None and (given := machine.store.get((at.parent, SOME))) is not None:
             return at.item == SOME or self.all(given)  # by whoever sets fields by names that a file says
-        of = computation.of if (computation := atom.state(Computation)) is not None else atom.operands or atom.keeps
+        computation = atom.state(Computation)
+        of = computation.of if computation is not None else atom.operands or atom.keeps
+        if computation is not None and computation.function in _OF_SEVERAL and any(map(_is_any, of)):
+            return False  # of how many, a rank may decide itself
         return at.parent is None and bool(of) and not atom.per_rank and all(map(self.all, of))
 
     def _at_any_time(self, value: Value) -> bool:
@@ -101,6 +105,11 @@ def is_asked_of_kind(obj: Obj) -> bool:
     return (
         any(name in KIND for name in (obj.atom.origin, *obj.path)) or obj.item == "training" and bool(obj.atom.module)
     )
+
+
+def _is_any(value: Value) -> bool:
+    """Does it stand for any element of some data?"""
+    return isinstance(value, Obj) and any(map(is_each, value.path))
 
 
 def _length_of(obj: Obj) -> Obj | None:

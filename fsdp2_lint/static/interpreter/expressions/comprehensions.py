@@ -11,7 +11,7 @@ from ...domain.store import Entries, Items
 from ...domain.values import AbstractObject, ListV, Params, TupleV, Value
 from ..machine import L
 from ..statements.loops import rounds_of, stands_for_rounds
-from . import orders
+from . import orders, owning
 from .containers import Containers
 
 
@@ -58,6 +58,7 @@ class Comprehensions(Containers[L]):
         made = orders.made_of(self, ListV(self.fresh(), lazy), *sources)
         if isinstance(sources[0], Params):
             self.of_parameters[made] = sources[0]
+        owning.as_many_as(self, made, sources)
         exact = not why and self.one_by_one(node.generators, sources, items)
         self.store.put(made.id, Items(tuple(items), exact, why))
         if lazy:

@@ -13,7 +13,7 @@ from ...domain.formulas import Formula, atoms
 from ...domain.values import AbstractObject, Cond, Const, ListV, Obj, Rank, Text, TupleV, Value, is_each, unknown
 from ...frontend.packages import builds_models
 from ..machine import AnyMachine
-from .own_values import RANGE, Own, first, own_of, unseen
+from .own_values import RANGE, Own, first, own_of, rounds_of, unseen
 
 PART = "a part for each rank"  # of some data: the first operand; the others say which
 
@@ -78,6 +78,13 @@ def cut_by(machine: AnyMachine, part: ListV, bounds: Iterable[Value]) -> None:
     """A part of a list ends at such numbers: how much it holds is not known."""
     if machine.owned and (own := first(machine, bounds)) is not None:
         machine.own_sizes[part] = own
+
+
+def as_many_as(machine: AnyMachine, made: ListV, sources: Iterable[Value]) -> None:
+    """A list of an element for each of others: a rank's own number of them makes as many."""
+    for source in sources if machine.owned else ():
+        if (own := rounds_of(machine, source)) is not None:
+            machine.own_sizes[made] = own
 
 
 def part_by(machine: AnyMachine, part: Obj, bounds: Iterable[Value]) -> Obj:
