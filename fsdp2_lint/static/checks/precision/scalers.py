@@ -47,36 +47,55 @@ class StaticScaler(OfStep[events.Scaled]):
         ]
 
     def for_bfloat16(self) -> Answer[Place]:
-        if not self.made.on or self.step.what.scaler.cls == Ext(FSDP1):
+        """Do runs that compute in bfloat16 scale their loss, whatever else their settings say?"""
+        enabled = self.made.enabled
+        on = None if enabled is None else self.path.add(enabled)
+        if self.step.what.scaler.cls == Ext(FSDP1) or enabled is not None and on is None:
             return self.program.excluded("it is switched off, or a scaler of FSDP1")
         shardings = self._shardings()
         chosen = [*(choice for each in shardings for choice in self._policy(each)), *self._autocasts()]
-        dtypes = {dtype for dtype, _ in chosen}
-        if not shardings or "" in dtypes:
+        if not shardings or any(not each.dtype for each in chosen):
             return unknown(f"in which dtype {self.label} computes is not known")
-        if dtypes - {"float32"} != {"bfloat16"}:
-            return self.program.excluded("the groups do not compute in bfloat16")
+        found = [each for each in chosen if each.dtype == "bfloat16" and (on is None or each.path.compatible(on))]
+        found = [each for each in found if not any(each.clashes(other) for other in chosen)]
+        if not found:
+            return self.program.excluded("the groups do not compute in bfloat16 where it is on")
+        sure = next((each for each in found if enabled is not None and each.path.decide(enabled)), None)
+        if sure is None:
+            return unknown("whether this scaler is enabled is a setting")
         why = self.program.managed(self.obj)
-        place = next(when for dtype, when in chosen if dtype == "bfloat16")
-        return unknown(why) if why else yes(Place(place, "bf16 is chosen here"))
+        return unknown(why) if why else yes(Place(sure.when, "bf16 is chosen here"))
 
-    def _policy(self, sharding: Step[events.Sharded]) -> Iterator[tuple[str, Moment]]:
-        """The dtype in which a group computes, where its policy sets one; empty where that is not known."""
+    def _policy(self, sharding: Step[events.Sharded]) -> Iterator[_Choice]:
+        """The dtype in which a group computes, where its policy sets one."""
         if sharding.what.options_open:
-            yield "", sharding.when
+            yield _Choice("", self.path, sharding.when)
         for guard, policy in options(sharding.what.options.get("mp_policy", NONE)):
             path = self.path.join(guard)
             if path is None or policy == NONE:
                 continue
             sets = policy.atom.state(Policy) if isinstance(policy, Obj) else None
             if sets is None:
-                yield "", sharding.when
+                yield _Choice("", path, sharding.when)
                 continue
             for inner, dtype in options(sets.fields.get("param_dtype", NONE)):
-                if dtype != NONE and path.compatible(inner):
-                    yield dtype_name(dtype), sets.made
+                if dtype != NONE and (there := path.join(inner)) is not None:
+                    yield _Choice(dtype_name(dtype), there, sets.made)
 
-    def _autocasts(self) -> Iterator[tuple[str, Moment]]:
+    def _autocasts(self) -> Iterator[_Choice]:
         for each in self.program.trace.of(events.Autocast):
-            if each.together(self.step):
-                yield each.what.dtype, each.when
+            if each.together(self.step) and (path := self.path.join(each.guard)) is not None:
+                yield _Choice(each.what.dtype, path, each.when)
+
+
+@record
+class _Choice:
+    """A dtype that runs of a path compute in; empty where it is not known."""
+
+    dtype: str
+    path: PathCondition
+    when: Moment
+
+    def clashes(self, other: _Choice) -> bool:
+        """Do runs of this path compute in another low precision as well?"""
+        return other.dtype not in (self.dtype, "float32") and self.path.compatible(other.path)

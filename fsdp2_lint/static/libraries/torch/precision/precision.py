@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from .....vocab.declared import record
 from .....vocab.finding import Moment
 from ....domain import events
+from ....domain.formulas import Formula
 from ....domain.values import NONE, AbstractObject, Const, Ext, Obj, Value, unknown
 from ....interpreter.call import Call
 from ...interface import Machine
@@ -68,11 +69,18 @@ MANY = 4  # so many positional arguments may name ``enabled``
 
 @record
 class Scaler:
-    """Is it surely switched on, surely off, or (neither) as a setting says?"""
+    """``enabled``: what has to hold for it to be switched on; None where that is not known."""
 
     made: Moment
-    on: bool
-    off: bool
+    enabled: Formula | None
+
+    @property
+    def on(self) -> bool:
+        return self.enabled is True
+
+    @property
+    def off(self) -> bool:
+        return self.enabled is False
 
 
 @external(
@@ -86,10 +94,10 @@ class Scaler:
 def make_scaler(machine: Machine, call: Call) -> Value:
     name = call.name
     atom = AbstractObject("external", cls=Ext(name), origin=name.rsplit(".", 1)[-1], site=machine.site(call.node))
-    enabled = call.kwargs.get("enabled", Const(True))
-    on = enabled == Const(True) and not call.open_why and len(call.args) < MANY
+    enabled = machine.truth(call.kwargs.get("enabled", Const(True)))
+    known = "enabled" in call.kwargs or not call.open_why and len(call.args) < MANY
     atom.scaler = True
-    atom.know(Scaler(machine.moment(call.node), on, enabled == Const(False)))
+    atom.know(Scaler(machine.moment(call.node), enabled if known else None))
     return atom.root
 
 
