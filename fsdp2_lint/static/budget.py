@@ -136,6 +136,12 @@ class Budget:
         "of one function inside itself that goes through the parts of a model, of containers, or derived classes",
         "the call becomes unseen code",
     )
+    links: int = _limit(
+        12,
+        "calls",
+        "inside each other of functions that one line of the source made, such as the links of a chain",
+        "the call becomes unseen code",
+    )
     held_depth: int = _limit(
         3, "fields", "of fields, in which a model is looked for before a call is left out", "it is run"
     )

@@ -78,8 +78,7 @@ class Functions(Aside[L]):
             return self.as_annotated(func, made)
         if on_yield is None and self.waits_for_with(func, node):
             return self.not_entered(NotEntered(func, (*args,), (*kwargs.items(),), receiver, why))
-        active = sum(1 for frame in self.frames if frame.func is not None and frame.func.node is func.node)
-        if active >= self.allowed_depth(args) or len(self.frames) >= BUDGET.frames:
+        if self.too_deep(func, args):
             if not self.repeats(func, [*args, *kwargs.values(), receiver or NONE]):
                 self.libraries.havoc(f"a recursive call of {func.name}()", Call(node, args, kwargs), receiver)
             return unknown(f"{func.name}(), a recursive call", kind="opaque")
@@ -102,6 +101,13 @@ class Functions(Aside[L]):
         ):
             self.memo[key] = (value, before[0] == self.reads, before[1:], self.stops - stopped)
         return value
+
+    def too_deep(self, func: Func, args: list[Value]) -> bool:
+        """Does a function call itself too often? Functions made by one line, such as links of a chain, are several."""
+        running = [frame.func for frame in self.frames if frame.func is not None and frame.func.node is func.node]
+        again = sum(1 for each in running if each.closure == func.closure)
+        deep = again >= self.allowed_depth(args) or len(running) >= BUDGET.links
+        return deep or len(self.frames) >= BUDGET.frames
 
     def makes_new(self, value: Value, born: int) -> bool:
         """Is a fresh object returned? Two calls make two of them, which must not become one."""
