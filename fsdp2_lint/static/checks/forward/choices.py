@@ -22,6 +22,7 @@ from ..shared.conditions import objects_in
 from ..shared.program import OfStep, Program
 
 _LOADER = "torch.utils.data.DataLoader"
+_WHOLE_NUMBERS = frozenset({"randint", "randrange", "randperm", "getrandbits", "permutation", "choice", "sample"})
 _CONTENT = frozenset("any all item sum max min mean tolist".split())  # what a tensor holds, rather than its shape
 
 
@@ -46,8 +47,9 @@ class StaticChoice(OfStep[events.Called]):
         if self.source is None:
             return yes(Place(self.asked, "the rank"))
         if isinstance(self.source, Own):
-            why = agreed(self.program, self.source, self.at)
-            return unknown(why) if why else yes(Place(self.asked, self.source.words))
+            if why := agreed(self.program, self.source, self.at):
+                return unknown(why)
+            return self._made_of_draws(self.source) if self.source.draw else yes(Place(self.asked, self.source.words))
         generator = generator_of(self.source)
         return self._drawn(generator) if generator else self._read(self.source)
 
@@ -61,6 +63,12 @@ class StaticChoice(OfStep[events.Called]):
                 if other.guard.decide(formula) is (not truth):
                     return True
         return False
+
+    def _made_of_draws(self, own: Own) -> Answer[Place]:
+        """What is made of numbers between 0 and 1 may be compared with a rate of 0."""
+        if not any(each.atom.origin.rpartition(".")[2] in _WHOLE_NUMBERS for each in own.via):
+            return unknown("how often a number that is drawn leads there is not known")
+        return self._drawn(own.draw)
 
     def _drawn(self, generator: str) -> Answer[Place]:
         if drawn_alike(self.program, generator, self.step):
@@ -98,7 +106,7 @@ def choices(program: Program, step: Step[events.Called], outer: Step[events.Call
             if _is_rank(formula) and outer is not None and atom in step.asked:
                 yield StaticChoice(program, step, step.subject, (formula, truth), step, step.asked[atom], None)
             own = asked_for(program.machine, atom) if outer is not None else None
-            if own is not None and not own.draw:
+            if own is not None and not (own.draw and any(map(generator_of, objects_in(atom)))):
                 asked = step.kept_asked.get(atom, step.when)
                 yield StaticChoice(program, step, step.subject, (formula, truth), step, asked, own)
                 continue
