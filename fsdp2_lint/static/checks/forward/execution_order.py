@@ -149,8 +149,9 @@ def pending(program: Program, forward: AnyStep, group: Group) -> tuple[AnyStep, 
     last = backward[-1]
     if any(last.index < step.index < forward.index and step.together(forward) for step in steps):
         return None
-    if any(forward.index < step.index < coming.index and step.together(forward) for step in trace.of(events.Backward)):
-        return None
+    for step in trace.of(events.Backward, before=coming):
+        if forward.index < step.index and step.together(forward) and _goes_through(program, step, last, module):
+            return None
     trained = next(
         (
             step
@@ -160,6 +161,12 @@ def pending(program: Program, forward: AnyStep, group: Group) -> tuple[AnyStep, 
         None,
     )
     return (trained, coming) if trained is not None else None
+
+
+def _goes_through(program: Program, backward: AnyStep, last: AnyStep, module: Obj) -> bool:
+    """May it free the module: is there a forward since the ``last`` one that it may go back through?"""
+    called = (step for step in program.trace.of(events.Called, after=last, before=backward) if step.what.recorded)
+    return any(concerns(program, step, module) for step in called)
 
 
 def _holds(program: Program, stepped: AnyStep, group: Group) -> bool:

@@ -36,7 +36,8 @@ class Group:
 
     def is_root(self) -> bool | None:
         """Is it part of no other group? None: perhaps."""
-        around = [found for _, _, found in self.program.touching(self.module) if found is not Relation.SAME]
+        touching = self.program.touching(self.module)  # some part of it is not around it
+        around = [found for _, part, found in touching if found is not Relation.SAME and self.module not in part.above]
         if Relation.INSIDE in around:
             return False
         return None if Relation.MAY in around else True
@@ -68,9 +69,19 @@ def group_of(program: Program, obj: Obj, step: AnyStep) -> Group | str | None:
                 if StaticUnit(program, sharding, part).container_without_forward().surely:
                     return f"{program.label(part)} is never called"
                 return Group(program, sharding, part)
-            if relation is Relation.MAY:
+            if relation is Relation.MAY and not _is_filtered_out(program, sharding, part, at):
                 return f"whether {program.label(at)} is the module that {sharding.when.at} shards is not known"
     return None
+
+
+def _is_filtered_out(program: Program, sharding: Step[events.Sharded], part: Obj, obj: Obj) -> bool:
+    """Is what is sharded of other classes, as a filter has asked, than this one?"""
+    for formula, truth in sharding.guard.literals:
+        asked = formula[1] if formula[0] == "truth" else None
+        if truth and isinstance(asked, tuple) and asked[:2] == ("isinst", part):
+            if program.machine.libraries.isinstance_formula(obj, [*asked[2]]) is False:
+                return True
+    return False
 
 
 def is_sharded_as(program: Program, obj: Obj, part: Obj) -> bool:
