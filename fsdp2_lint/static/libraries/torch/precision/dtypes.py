@@ -48,23 +48,22 @@ def converted(machine: Machine, obj: Obj, name: str, call: Call) -> None:
         if dtype:
             machine.emit(events.Cast(dtype=dtype), call.node, obj)
         return
-    for value in call.all:
+    for value in _no_devices(call):
         for guard, leaf in machine.alternatives(value):
-            if (dtype := dtype_name(leaf)) and (path := machine.guard.join(guard)) is not None:
+            dtype = dtype_name(leaf) or (SOME_DTYPE if _may_be_dtype(machine, leaf) else "")
+            if dtype and (path := machine.guard.join(guard)) is not None:
                 with machine.on_path(path):
                     machine.emit(events.Cast(dtype=dtype), call.node, obj)
-    if _perhaps_dtype(machine, call):
-        machine.emit(events.Cast(dtype=SOME_DTYPE), call.node, obj)
+
+
+def _no_devices(call: Call) -> list[Value]:
+    return [*call.args, *(value for name, value in call.kwargs.items() if name != "device")]
 
 
 def _perhaps_dtype(machine: Machine, call: Call) -> bool:
     """May an argument be a dtype that is not known? Devices are known as such by what made them."""
-    given = [*call.args, *(value for name, value in call.kwargs.items() if name != "device")]
-    return any(
-        _may_be_dtype(machine, leaf) and not dtype_name(leaf)
-        for value in given
-        for _, leaf in machine.alternatives(value)
-    )
+    leaves = [leaf for value in _no_devices(call) for _, leaf in machine.alternatives(value)]
+    return any(_may_be_dtype(machine, leaf) and not dtype_name(leaf) for leaf in leaves)
 
 
 def _may_be_dtype(machine: Machine, leaf: Value) -> bool:
