@@ -104,3 +104,19 @@ for batch in torch.utils.data.DataLoader(TensorDataset(torch.ones(8, 8)), sample
 def test_a_scheduler_of_the_project_that_derives_from_one_of_torch(between: str, word: str) -> None:
     before = "from torch.utils.data import DistributedSampler, TensorDataset\n" + SCHEDULED
     assert analyse(script(WATCHED.replace("BETWEEN", between), before)).verdicts("FSDP617") == {word}
+
+
+SUBSET = """
+data = torch.load("tokens.pt")
+order = torch.randperm(len(data), generator=torch.Generator().manual_seed(1))
+loader = torch.utils.data.DataLoader(torch.utils.data.Subset(data, order[PART].tolist()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("part", "verdict"), [("dist.get_rank() :: dist.get_world_size()", "violated"), (": 100", "unknown")]
+)
+def test_a_factor_that_follows_a_part_of_the_data(part: str, verdict: str) -> None:
+    sampled = MAIN[MAIN.index('data = torch.load("tokens.pt")') : MAIN.index("for tokens")]
+    text = MAIN.replace(sampled, SUBSET.replace("PART", part).lstrip()).replace("{figures}", "meter.local()")
+    assert analyse(script(text, CLASSES)).verdicts("FSDP617") == {verdict}

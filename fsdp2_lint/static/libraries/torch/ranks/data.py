@@ -68,6 +68,13 @@ class TensorData:
 
 
 @record
+class Chosen:
+    """Some samples of a data set, by their numbers."""
+
+    indices: Value
+
+
+@record
 class Progress:
     """A progress bar around what a loop goes through, or a stretch of it."""
 
@@ -158,11 +165,26 @@ def _dealt(machine: Machine, given: Value, here: Moment) -> Moment | None:
         known = leaf.atom.state(Sampler)
         if known is not None and known.by_rank:
             whens.append(known.made.when)
-        elif known is None and deals_by_rank(machine, leaf):
+        elif known is None and (deals_by_rank(machine, leaf) or _chosen_by_rank(machine, leaf)):
             whens.append(here)
         else:
             return None
     return whens[0] if whens else None
+
+
+def _chosen_by_rank(machine: Machine, data: Obj) -> bool:
+    """``Subset(data, order[rank::world])``: the part of an order is the rank's own."""
+    chosen = data.atom.state(Chosen)
+    own = own_values.first(machine, [chosen.indices]) if chosen is not None else None
+    return own is not None and not own.draw and not own.doubt
+
+
+@external("torch.utils.data.Subset")
+def subset(machine: Machine, call: Call) -> Value:
+    made = machine.libraries.call_other(call.name, call)
+    if isinstance(made, Obj):
+        made.atom.know(Chosen(call.arg(1, "indices") or NONE))
+    return made
 
 
 @external("torch.utils.data.TensorDataset")
