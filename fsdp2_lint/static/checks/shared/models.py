@@ -65,7 +65,7 @@ class StaticModel(Subject):
     def inner_units(self) -> Many[Moment]:
         inner = self.program.units(self.obj, Relation.CONTAINS, Relation.MAY)
         steps = [step for step, _ in inner if not self._one_list(step)]
-        if steps and all(step.what.filtered and _asks_a_setting(step) for step in steps):
+        if steps and all(step.what.filtered for step in steps):
             return many([], unknown(f"whether any part passes the filter of {steps[0].when.at} is not known"))
         found = [step.when for step in steps]
         whole = next((step for step, _ in self.program.units(self.obj, Relation.SAME)), None)
