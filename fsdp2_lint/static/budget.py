@@ -142,6 +142,10 @@ class Budget:
         "inside each other of functions that one line of the source made, such as the links of a chain",
         "the call becomes unseen code",
     )
+    repeats: int = _limit(
+        4, "repetitions", "in a pattern that names are matched with", "whether it matches is not known"
+    )
+    matched_text: int = _limit(200, "characters", "of a text that a pattern is matched with", "as above")
     held_depth: int = _limit(
         3, "fields", "of fields, in which a model is looked for before a call is left out", "it is run"
     )

@@ -144,6 +144,7 @@ ALLOWED = {
     "seen.py::functions": WORDS,
     "frontend/torch_api.py::varying_methods": QNAMES,
     "libraries/adapters.py::inner_of": QNAMES,
+    "libraries/python/patterns.py::_cheap": PYTHON,
     "libraries/python/arguments.py::parser_method": VALUES,
     "libraries/torch/initialisation/blank.py::made_by_library": QNAMES,
     "libraries/torch/initialisation/blank.py::handed": QNAMES,

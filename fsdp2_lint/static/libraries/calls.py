@@ -21,6 +21,7 @@ from .python import (  # noqa: F401 (they register)
     commands,
     copies,
     dynamic,
+    patterns,
     pytrees,
     records,
     reflection,
@@ -127,8 +128,11 @@ class Calls(Objects):
             return unknown(describe(obj))
         if (made := commands.called(self.machine, obj, call)) is not None:
             return made
-        if obj.parent is not None and (obj.item in METHODS or obj.item == "reset_parameters"):
-            return self.call_unresolved_method(obj.parent, str(obj.item), call)  # looked up before, called now
+        holder = obj.parent
+        if holder is not None and (
+            obj.item in METHODS or obj.item == "reset_parameters" or patterns.is_asked_of(holder, obj.item)
+        ):
+            return self.call_unresolved_method(holder, str(obj.item), call)  # looked up before, called now
         if self.by_computed_name(obj):
             self.havoc(describe(obj), self.handed_over(call), receiver=obj.parent)
         if (custom := self.machine.find_attr(obj, "__call__")) is not None:

@@ -38,7 +38,7 @@ from . import base_initialisers, pretrained, registered  # noqa: F401 (what is i
 from .calls import Calls
 from .frameworks import framework_method
 from .outputs import is_output
-from .python import arguments, attempts, commands, configured, own_dicts, records, value_methods
+from .python import arguments, attempts, commands, configured, own_dicts, patterns, records, value_methods
 from .tables import IN_PLACE, METHOD_OBSERVERS, METHODS, TENSOR_METHODS
 from .torch.checkpoints import state_dict
 from .torch.forward import uses
@@ -85,6 +85,8 @@ class TorchModel(Calls):
         if (found := records.parsed_by(self.machine, obj, name, call)) is not None:
             return found
         if (found := configured.parts_of_name(self.machine, obj, name, call)) is not None:
+            return found
+        if (found := patterns.asked(self.machine, obj, name, call)) is not None:
             return found
         if (handler := METHODS.get(name)) is not None:
             call.name = name

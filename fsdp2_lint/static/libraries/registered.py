@@ -15,6 +15,7 @@ from .python import (
     kinds,
     operators,
     own_dicts,
+    patterns,
     pytrees,
     records,
     reflection,

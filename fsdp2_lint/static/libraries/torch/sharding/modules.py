@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from astroid import nodes
 
 from ....domain import events
+from ....domain.choices import choose
 from ....domain.path_conditions import TRUE
 from ....domain.store import Items
 from ....domain.values import (
@@ -74,15 +77,29 @@ def modules(machine: Machine, obj: Obj, call: Call) -> Value:
     known = descendants(machine, obj)
     found: list[tuple[str, Value]] = list(known) if known is not None else [("", obj.child(BELOW))]
     return machine.new_list(
-        [TupleV((_spelled(name, known is not None), child)) if named else child for name, child in found], exact=False
+        [TupleV((_spelled(name, child, known is not None), child)) if named else child for name, child in found],
+        exact=False,
     )
 
 
-def _spelled(path: str, known: bool) -> Value:
-    """The name of a module as ``named_modules`` gives it; where it has an index that is not known, a text."""
-    if not known or EACH[:2] in path or SOME in path:
+def _spelled(path: str, module: Value, known: bool) -> Value:
+    """The name of a module as ``named_modules`` gives it; a text where it is not known.
+
+    One that stands for several has that of the first or a later one: by what is asked of both the index counts or not.
+    """
+    if not known or SOME in path:
         return Text(False, path)
-    return Const(path.replace("['", "").replace("']", "").replace("[", "").replace("]", ""))
+    first, later = (re.sub(r"\[\*\d*\]", index, path) for index in ("0", "11"))
+    if first == later:
+        return Const(_as_written(path))
+    is_first = ("truth", ("is the first", module))
+    paths = TRUE.add(is_first), TRUE.add(is_first, False)
+    assert paths[0] is not None and paths[1] is not None
+    return choose([(paths[0], Const(_as_written(first))), (paths[1], Const(_as_written(later)))])
+
+
+def _as_written(path: str) -> str:
+    return path.replace("['", "").replace("']", "").replace("[", "").replace("]", "")
 
 
 @method("children", "named_children")
