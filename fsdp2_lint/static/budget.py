@@ -207,7 +207,7 @@ class Budget:
     calculated: int = _limit(64, "numbers", "in one call of ``sum``, ``prod`` and the like", "the result is unknown")
 
     # Questions of rules.
-    modules: int = _limit(120, "modules", "of one model that are listed one by one", "they are some modules below it")
+    modules: int = _limit(300, "modules", "of one model that are listed one by one", "they are some modules below it")
     module_depth: int = _limit(24, "modules", "inside each other", "a model that holds itself ends there")
     dtype_path: int = _limit(
         8, "layers", "through which the dtype of a tensor is followed back", "nothing is proved of it"
