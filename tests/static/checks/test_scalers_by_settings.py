@@ -15,6 +15,13 @@ POLICIES = {
     "fp16": MixedPrecisionPolicy(param_dtype=torch.float16, reduce_dtype=torch.float32),
     "fp32": MixedPrecisionPolicy(),
 }
+
+
+def sharded(model, compute):
+    policy = POLICIES[compute]
+    for layer in model.layers:
+        fully_shard(layer, mp_policy=policy)
+    return fully_shard(model, mp_policy=policy)
 """
 MAIN = """
 parser = argparse.ArgumentParser()
@@ -23,10 +30,7 @@ parser.add_argument("--scale", action="store_true")
 args = parser.parse_args()
 torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
 dist.init_process_group("nccl")
-model = Net()
-for layer in model.layers:
-    fully_shard(layer, mp_policy=POLICIES[args.compute])
-fully_shard(model, mp_policy=POLICIES[args.compute])
+model = sharded(Net(), args.compute)
 optimizer = torch.optim.AdamW(model.parameters())
 scaler = torch.amp.GradScaler("cuda", enabled=ENABLED)
 for batch in torch.load("batches.pt"):

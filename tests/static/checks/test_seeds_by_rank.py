@@ -56,3 +56,21 @@ def test_a_run_that_begins_anew(wrapped: str, resume: str, word: str) -> None:
 def test_what_rank_0_put_into_a_list_is_what_all_ranks_have_behind_a_broadcast() -> None:
     body = BUILT.replace("WRAPPED", "") + CHOSEN + "if choice[0] is not None:\n    dist.barrier()\n"
     assert analyse(script(body, IMPORTS)).verdicts("FSDP801") == {"upheld"}
+
+
+STARTED = """
+def start(seed, replicas):
+    dist.init_process_group("nccl")
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    if replicas == 7:
+        WAY
+    torch.manual_seed(seed + dist.get_rank())
+"""
+
+
+@pytest.mark.parametrize(("way", "verdict"), [("raise ValueError(replicas)", "violated"), ("return", "unknown")])
+def test_a_seed_behind_what_is_checked(way: str, verdict: str) -> None:
+    """Who is refused builds no model; who returns early builds one with another seed."""
+    begun = BUILT.index("model = Net()")
+    main = 'start(17, int(os.environ["REPLICAS"]))\n' + BUILT[begun:].replace("WRAPPED", "") + RUN
+    assert analyse(script(main, IMPORTS + STARTED.replace("WAY", way))).verdicts("FSDP203") == {verdict}

@@ -13,6 +13,7 @@ from ...domain.events import Step
 from ...domain.path_conditions import PathCondition
 from ...domain.values import NONE, Ext, Obj
 from ...libraries.torch.precision.precision import FSDP1, Policy, Scaler, dtype_name
+from ..shared.conditions import checked_on
 from ..shared.objects import RELATED
 from ..shared.program import OfStep
 
@@ -43,8 +44,12 @@ class StaticScaler(OfStep[events.Scaled]):
         return [
             step
             for step, _ in self.program.units(self.obj, *RELATED)
-            if step.driven_before(self.step) and self.path.undriven.implies(step.guard.undriven)
+            if step.driven_before(self.step) and self.path.undriven.implies(self._unchecked(step.guard.undriven))
         ]
+
+    def _unchecked(self, guard: PathCondition) -> PathCondition:
+        """Without what is checked on the way: a run that goes on has passed it."""
+        return guard.without_literals(checked_on(self.program.machine, guard))
 
     def for_bfloat16(self) -> Answer[Place]:
         """Do runs that compute in bfloat16 scale their loss, whatever else their settings say?"""
