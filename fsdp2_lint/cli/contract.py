@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fsdp2_lint.cli.job_output import job_report
 from fsdp2_lint.cli.options import Options, analyse, say_problems, shared
 from fsdp2_lint.cli.streams import deliver
+from fsdp2_lint.files.source import line_of
+
+if TYPE_CHECKING:
+    from fsdp2_lint.vocab.finding import Finding
 
 
 @click.command()
@@ -22,15 +26,18 @@ def contract(output_format: str, confirm: str | None, **given: Any) -> int:
     listed under a model if something was seen that it judges; what belongs to no single model, such
     as a save or an import, under its program. The last lines say how far each program was followed. Exit
     codes: 0 nothing violated, also where no model was judged, which is said; 1 a rule is violated;
-    2 if something failed. Comments that silence findings do not change verdicts.
+    2 if something failed, such as a file that cannot be read or parsed. Comments that silence
+    findings do not change verdicts.
     """
     from fsdp2_lint.catalogue import registry
     from fsdp2_lint.catalogue.codes import OWN_CODES
+    from fsdp2_lint.files import syntax
     from fsdp2_lint.output import contract as verdicts
     from fsdp2_lint.output import looked_at, not_judged
 
     options = Options(**given)
     report = analyse(options)
+    report.failures += [_unparsed(each) for each in report.findings if each.code == syntax.CODE]
     say_problems(report)
     if confirm is not None:
         from fsdp2_lint.report.confirm import settle
@@ -49,3 +56,8 @@ def contract(output_format: str, confirm: str | None, **given: Any) -> int:
         files = looked_at(len(report.files), report.candidates, linked=report.linked)
         options.say_unjudged(not_judged(report.selected, report.skipped) or f"No model was judged in {files}.")
     return options.exit_code(report, found=told.violated)
+
+
+def _unparsed(finding: Finding) -> str:
+    """Of a file that is no Python: no rule is violated by it, but less was seen than was asked for."""
+    return f"{line_of(finding.primary.site)}: cannot be parsed: {finding.message}"

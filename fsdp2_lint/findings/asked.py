@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from fsdp2_lint.catalogue.codes import PREFIX, UNUSED
+from fsdp2_lint.catalogue.codes import OWN_CODES, PREFIX, UNUSED
 from fsdp2_lint.settings import Settings
 from fsdp2_lint.vocab.target import Version
 
@@ -65,4 +65,4 @@ class Asked:
     def selects(self, given: Settings) -> bool:
         """Is there anything to judge?"""
         rules, selection = self.selection(given)
-        return bool(rules) or selection.selects(UNUSED)
+        return bool(rules) or any(map(selection.selects, OWN_CODES))

@@ -215,6 +215,13 @@ def test_an_empty_selection_selects_nothing(
     assert cli("check", "--select", "", "train.py").err == f"Found 1 error in 1 file. {NOTHING}"
 
 
+def test_who_selects_invalid_syntax_selects_something(cli: Cli, tree: Path) -> None:
+    (tree / "train.py").write_text("fully_shard(\n")
+    for arguments in (["--select", "FSDP000"], ["--select", "invalid-syntax", "train.py"]):
+        ran = cli("check", *arguments)
+        assert ran.code == 1 and ran.out.startswith("FSDP000 ") and "Nothing was judged" not in ran.err
+
+
 @pytest.mark.parametrize("form", ["fsdp602", "FSDP602", "Fsdp602", "optimizer-after-forward"])
 def test_codes_in_any_case_and_names_are_accepted_here(cli: Cli, engine: fake.Engine, tree: Path, form: str) -> None:
     assert judged(cli, engine, "--select", form) == ["FSDP602"]

@@ -257,6 +257,19 @@ def test_contract_of_a_project_without_fsdp2_is_no_failure(cli: Cli, engine: fak
     assert cli("contract", ".", "missing.py").code == 2
 
 
+def test_contract_tells_of_a_file_that_cannot_be_parsed(cli: Cli, tree: Path) -> None:
+    """Less was seen than was asked for, as where a file cannot be read."""
+    (tree / "helper.py").write_text("from torch.distributed.fsdp import fully_shard\ndef shard(model):\n    pass\n")
+    (tree / "train.py").write_text("from helper import shard\nmesh = setup(\n")
+    said = "train.py:2: cannot be parsed: syntax error: '(' was never closed"
+    for arguments in ([], ["train.py"], ["--exit-zero"], ["--select", "FSDP000"]):
+        ran = cli("contract", *arguments)
+        assert (ran.code, ran.err) == (2, f"error: {said}\n"), arguments
+    assert json.loads(cli("contract", "--output-format", "json").out)["errors"] == [said]
+    (tree / "train.py").write_text("from helper import shard\n")
+    assert cli("contract", "--select", "FSDP000").err == "No model was judged in 3 files, 1 with FSDP2.\n"
+
+
 def test_contract_leaves_out_models_of_files_that_were_not_given(cli: Cli, engine: fake.Engine, tree: Path) -> None:
     engine.result.models = [fake.model("Other", fake.site(tree / "helper.py", 1))]
     assert cli("contract", "train.py").err == "No model was judged in 1 file, 1 with FSDP2.\n"
