@@ -25,7 +25,8 @@ This code cannot be silenced by a comment: comments of a file that is not Python
     UNUSED: """\
 A comment silences a code of this tool, and nothing is found that it silences. Or it is meant for this tool, begins with
 `# fsdp2-lint:` or with `# noqa:` and a misspelt code or name, and silences nothing, since it is not understood or names
-a code that does not exist.
+a code that does not exist. Nor does `# noqa FSDP601`, without a
+colon, silence anything: it would be every code.
 
 ## Why it matters
 
@@ -36,7 +37,7 @@ do what its writer meant.
 
 Remove the comment, or those of its codes that are not needed. `fsdp2-lint check --fix` does so. A comment that is not
 understood is removed by `--unsafe-fixes` only: write `# fsdp2-lint: ignore[CODE] reason`, or `ignore-file[CODE]`, with
-codes or names of rules in the brackets.
+codes or names of rules in the brackets. Where only the colon behind `noqa` is missing, `--unsafe-fixes` writes it.
 
 ## What does not count
 

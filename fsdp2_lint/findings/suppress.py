@@ -1,6 +1,7 @@
 """Comments that silence findings.
 
-``# noqa`` and ``# noqa: FSDP601`` follow flake8. ``# fsdp2-lint: ignore[FSDP601] reason``
+``# noqa`` and ``# noqa: FSDP601`` follow flake8, and a code of ours without a colon silences nothing.
+``# fsdp2-lint: ignore[FSDP601] reason``
 names one or several codes, or names of rules; alone on a line it covers the next statement.
 A comment covers the whole logical line that it stands on, and a finding is silenced on any of its spans.
 ``# fsdp2-lint: ignore-file[FSDP601] reason`` covers the findings whose first place is in the file.
@@ -108,15 +109,20 @@ def suppressions(data: bytes) -> list[Suppression]:
 
 
 def malformed(data: bytes) -> Iterator[Comment]:
-    """Comments that speak to this tool, and of which it understands nothing. They have no codes."""
+    """Comments that speak to this tool and silence nothing. Only those that name codes behind no colon have codes."""
     lower = data.lower()
     if b"fsdp" not in lower and b"noqa" not in lower:
         return
     for token in tokens(data):
         if token.type == tokenize.COMMENT:
-            yield from _comments(token, _MALFORMED, _TO_ANOTHER_TOOL)
+            yield from _comments(token, _MALFORMED, _TO_ANOTHER_TOOL, _without_colon())
             if (found := _NOQA_FOR_NOTHING.search(token.string)) and is_slip(found["word"]):
                 yield from _comments(token, _NOQA_FOR_NOTHING)
+
+
+def words_in(listed: str) -> list[str]:
+    """The codes and names of a list, as they are written."""
+    return re.findall(r"\w[\w-]*", listed)
 
 
 def is_slip(word: str) -> bool:
@@ -135,12 +141,32 @@ def meant(word: str) -> str:
 def _noqa() -> re.Pattern[str]:
     """Of names only those that exist count, but for one behind a comma: the words behind the codes are a reason.
 
-    A colon that no code follows is a mistake, and a mistake must not silence everything.
+    A colon that no code follows is a mistake, as is a code without a colon, and a mistake must not silence everything.
     """
+    listed = rf"\s*:\s*(?P<codes>{_word()}(?:[,\s]+{_word()}|\s*,\s*{_NAME})*)"
+    return re.compile(rf"#\s*noqa(?:{listed}|(?!\w|\s*:|{_ours_apart()})){_REASON}", re.IGNORECASE)
+
+
+@cache
+def _without_colon() -> re.Pattern[str]:
+    """``# noqa FSDP601`` and ``# noqa[FSDP601]``. Other words behind ``noqa``, also FSDP2, are a reason."""
+    listed = rf"(?P<codes>{_ours_apart()}(?:[,\s]+{_word()})*[\])]?)"
+    return re.compile(rf"{_BEGIN}#\s*noqa{listed}{_REASON}", re.IGNORECASE)
+
+
+def _ours_apart() -> str:
+    """What follows ``noqa`` and names a code of ours, perhaps behind others, but none right behind a colon."""
+    ours = rf"(?:{_names()}|fsdp[0-9]\w{{2,}}(?![\w-]))"
+    return rf"(?!\s*:\s*{_word()})[^\w#]+(?:{_word()}[,\s]+)*?{ours}"
+
+
+def _word() -> str:
+    return rf"(?:{_names()}|{_CODE})"
+
+
+def _names() -> str:
     names = "|".join(named()).replace("-", "[-_]")
-    word = rf"(?:(?:{names})(?![\w-])|{_CODE})"
-    listed = rf"\s*:\s*(?P<codes>{word}(?:[,\s]+{word}|\s*,\s*{_NAME})*)"
-    return re.compile(rf"#\s*noqa(?:{listed}|(?!\w|\s*:)){_REASON}", re.IGNORECASE)
+    return rf"(?:{names})(?![\w-])"
 
 
 def tokens(data: bytes) -> Iterator[tokenize.TokenInfo]:
@@ -165,7 +191,7 @@ def _comments(token: tokenize.TokenInfo, *patterns: re.Pattern[str]) -> Iterator
                 row,
                 start + match.start() + 1,
                 start + end + 1,
-                frozenset(map(meant, re.split(r"[,\s]+", listed))) if listed else None,
+                frozenset(map(meant, words_in(listed))) if listed else None,
                 start + match.start("codes") + 1 if listed else 0,
                 start + match.end("codes") + 1 if listed else 0,
                 alone=end - match.start() == len(token.line.strip()),

@@ -9,13 +9,13 @@ from fsdp2_lint.catalogue.codes import OWN_CODES, PREFIX, UNUSED
 from fsdp2_lint.catalogue.codes import named as names
 from fsdp2_lint.errors import nearest
 from fsdp2_lint.files.source import Sources
-from fsdp2_lint.findings.suppress import Comment, Comments, is_slip, malformed, meant
+from fsdp2_lint.findings.suppress import Comment, Comments, is_slip, malformed, meant, words_in
 from fsdp2_lint.vocab.finding import Edit, Finding, Fix, Label, Severity, Site
 
 CODE = UNUSED
 NAME = OWN_CODES[CODE]
 # What no comment is without of which something may be said: most files are not divided into tokens for this.
-_SPEAKS = re.compile(rb"#[^!-~]*fsdp2?[-_ ]?lint|noqa[^!-~]*:[^\n]*(?:fsdp|[a-z][-_][a-z])", re.IGNORECASE)
+_SPEAKS = re.compile(rb"#[^!-~]*fsdp2?[-_ ]?lint|noqa[^\n]*(?:fsdp|[a-z][-_][a-z])", re.IGNORECASE)
 
 
 def idle(files: Iterable[str], comments: Comments, judged: Collection[str]) -> list[Finding]:
@@ -59,18 +59,28 @@ def misspelt(files: Iterable[str], sources: Sources) -> Iterator[Finding]:
     """Findings about comments that are not understood. Only their writer knows what is lost with them."""
     for path in files:
         for comment in malformed(sources.data(path)):
+            label, instead, edit = (_without_colon if comment.codes else _without_codes)(path, comment, sources)
             yield Finding(
                 code=CODE,
                 name=NAME,
                 severity=Severity.WARNING,
                 message="the comment is not understood, and silences nothing",
-                primary=Label(
-                    _site(path, comment),
-                    "neither ignore[CODE] nor ignore-file[CODE]" if comment.own else "no code or name of a rule",
-                ),
-                help="write `# fsdp2-lint: ignore[CODE] reason`, with codes or names of rules, or remove the comment",
-                fix=Fix((_removal(path, comment, set(), sources),), safe=False),
+                primary=Label(_site(path, comment), label),
+                help=f"write {instead}, or remove the comment",
+                fix=Fix((edit,), safe=False),
             )
+
+
+def _without_codes(path: str, comment: Comment, sources: Sources) -> tuple[str, str, Edit]:
+    """What is wrong, what to write instead, and an edit."""
+    label = "neither ignore[CODE] nor ignore-file[CODE]" if comment.own else "no code or name of a rule"
+    instead = "`# fsdp2-lint: ignore[CODE] reason`, with codes or names of rules"
+    return label, instead, _removal(path, comment, set(), sources)
+
+
+def _without_colon(path: str, comment: Comment, sources: Sources) -> tuple[str, str, Edit]:
+    right = f": {', '.join(_written(path, comment, sources))}"
+    return "codes count right behind a colon only", f"`# noqa{right}`", Edit(_listed(path, comment), right)
 
 
 def _site(path: str, comment: Comment) -> Site:
@@ -97,11 +107,20 @@ def _finding(path: str, comment: Comment, idle: set[str], known: Collection[str]
 def _removal(path: str, comment: Comment, idle: set[str], sources: Sources) -> Edit:
     row = comment.row
     if (comment.codes or set()) - idle:
-        line = sources.line(path, row) or ""
-        written = line[comment.codes_column - 1 : comment.codes_end_column - 1].replace(",", " ").split()
-        kept = ", ".join(code for code in written if meant(code) not in idle)
-        return Edit(Site(path, row, comment.codes_column, row, comment.codes_end_column), kept)
+        kept = ", ".join(code for code in _written(path, comment, sources) if meant(code) not in idle)
+        return Edit(_listed(path, comment), kept)
     if comment.alone:
         return Edit(Site(path, row, 1, row + 1, 1), "")
     before = (sources.line(path, row) or "")[: comment.column - 1].rstrip()
     return Edit(Site(path, row, len(before) + 1, row, comment.end_column), "")
+
+
+def _listed(path: str, comment: Comment) -> Site:
+    """Where its codes stand."""
+    return Site(path, comment.row, comment.codes_column, comment.row, comment.codes_end_column)
+
+
+def _written(path: str, comment: Comment, sources: Sources) -> list[str]:
+    """Its codes as they stand there; none if it has none."""
+    line = sources.line(path, comment.row) or ""
+    return words_in(line[comment.codes_column - 1 : comment.codes_end_column - 1]) if comment.codes else []

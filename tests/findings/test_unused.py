@@ -169,6 +169,26 @@ def test_a_comment_that_is_not_understood_is_told(comment: str, before: str, lef
 
 
 @pytest.mark.parametrize(
+    ("comment", "right"),
+    [
+        ("# noqa FSDP702", "# noqa: FSDP702"),
+        ("# noqa[FSDP702]", "# noqa: FSDP702"),
+        ("# type: ignore  # noqa E501 FSDP702 why", "# noqa: E501, FSDP702"),
+        ("#noqa optimizer_before_sharding", "# noqa: optimizer_before_sharding"),
+        ("# noqa: (FSDP702)", "# noqa: FSDP702"),
+    ],
+)
+def test_a_code_without_a_colon_is_told_with_what_to_write(comment: str, right: str) -> None:
+    data = f"f()  {comment}\n".encode()
+    (finding,) = idle([PATH], Comments(Sources({PATH: data})), ())
+    assert finding.help == f"write `{right}`, or remove the comment"
+    assert finding.fix is not None and not finding.fix.safe, "it silences everything for other tools"
+    after = Text(data).edited(finding.fix.edits).decode()
+    assert right in after.replace("#noqa", "# noqa") and after.count("why") == comment.count("why")
+    assert told(data) == [] and [*misspelt([PATH], Sources({PATH: after.encode()}))] == []
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "f()  # fsdp2-lint: ignore[FSDP601]",
@@ -183,6 +203,8 @@ def test_a_comment_that_is_not_understood_is_told(comment: str, before: str, lef
         "# noqa: E501, of FSDP",
         "# noqa",
         "# noqa because of FSDP",
+        "# noqa because of FSDP601",
+        "# as `# noqa FSDP601` says",
         "s = '# fsdp2-lint: ignroe'",
     ],
 )
