@@ -38,10 +38,11 @@ def fix(options: Options, asked: Asked, shown: Shown, *, write: bool, unsafe: bo
     result = fix_all(lambda overlay: analyse(options, asked, overlay), unsafe=unsafe)
     say_problems(result.report)
     _say_beyond(result.report)
-    fixed = f"Fixed {plural(len(result.applied), 'finding')} in {plural(len(result.changed), 'file')}."
+    fixed = f"{plural(len(result.applied), 'finding')} in {plural(len(result.changed), 'file')}"
     if not write:
         deliver(difference(result.changed, result.originals), options.output_file)
-        options.say(f"Would have fixed{fixed.removeprefix('Fixed')}")
+        more = len(result.report.fixable(safe=False)) if not unsafe else 0
+        options.say(f"Would have fixed {fixed}{f' ({more} more with --unsafe-fixes)' if more else ''}.")
         return ABNORMAL if result.report.failures else FOUND if result.changed and not options.exit_zero else CLEAN
     if options.stdin is not None:
         path, data = options.stdin
@@ -56,7 +57,7 @@ def fix(options: Options, asked: Asked, shown: Shown, *, write: bool, unsafe: bo
             tell(options, result.before, shown.output_format, shown.most)
             return ABNORMAL
         if result.applied:
-            options.say(fixed)
+            options.say(f"Fixed {fixed}.")
         tell(options, result.report, shown.output_format, shown.most)
     found = bool(result.report.findings) or (fixing_counts and bool(result.applied))
     return options.exit_code(result.report, found=found)

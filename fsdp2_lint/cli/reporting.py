@@ -93,6 +93,8 @@ def summary(report: Report) -> str:
     if report.left_out:
         said += f" Left out, unless named: {', '.join(report.left_out)}."
     safe, unsafe = (len(report.fixable(safe=safe)) for safe in (True, False))
-    if safe or unsafe:
+    if safe:
         said += f" {safe} can be fixed by --fix{f', {unsafe} more with --unsafe-fixes' if unsafe else ''}."
+    elif unsafe:
+        said += f" {unsafe} can be fixed by --fix --unsafe-fixes."
     return said

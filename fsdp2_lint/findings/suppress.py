@@ -1,8 +1,8 @@
 """Comments that silence findings.
 
 ``# noqa`` and ``# noqa: FSDP601`` follow flake8, and a code of ours without a colon silences nothing.
-``# fsdp2-lint: ignore[FSDP601] reason``
-names one or several codes, or names of rules; alone on a line it covers the next statement.
+``# fsdp2-lint: ignore[FSDP601] reason`` names one or several codes, or names of rules; alone on a line it covers the
+next statement.
 A comment covers the whole logical line that it stands on, and a finding is silenced on any of its spans.
 ``# fsdp2-lint: ignore-file[FSDP601] reason`` covers the findings whose first place is in the file.
 """

@@ -107,6 +107,21 @@ def test_a_difference_can_be_applied(cli: Cli, project: Path, end: str) -> None:
     assert cli("check", "--diff", "private.py").code == 0
 
 
+def test_an_unsafe_fix_is_counted_where_it_is_not_asked_for(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(BROKEN / "optimizer_before_sharding", tmp_path / "job")
+    monkeypatch.chdir(tmp_path / "job")
+    assert cli("check").err == "Found 1 error in 5 files. 1 can be fixed by --fix --unsafe-fixes.\n"
+    ran = cli("check", "--diff")
+    assert (ran.code, ran.out) == (0, ""), "there is nothing that it would fix"
+    assert ran.err == "Would have fixed 0 findings in 0 files (1 more with --unsafe-fixes).\n"
+    ran = cli("check", "--diff", "--unsafe-fixes")
+    assert (ran.code, ran.err) == (1, "Would have fixed 1 finding in 1 file.\n")
+    Path("private.py").write_text(PRIVATE)
+    assert "1 can be fixed by --fix, 1 more with --unsafe-fixes." in cli("check").err
+
+
 def test_a_difference_goes_to_stdout_and_nothing_else_does(cli: Cli, project: Path) -> None:
     ran = cli("check", "--fix", "--diff", "idle.py", "private.py", "root_only.py")
     assert ran.out.splitlines()[:3] == ["--- idle.py", "+++ idle.py", "@@ -1 +1 @@"]
