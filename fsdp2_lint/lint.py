@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from fsdp2_lint.around import Around, around, concerns, parted, placed, without_tests
 from fsdp2_lint.errors import INTERNAL, CostsOnly, NothingToCheck
 from fsdp2_lint.files import syntax
-from fsdp2_lint.files.discovery import Discovered, common_folder, discover, project_root
+from fsdp2_lint.files.discovery import Discovered, common_folder, discover, project_at, project_root
 from fsdp2_lint.files.patterns import EXCLUDE, GITIGNORE, Exclusion
 from fsdp2_lint.files.source import Sources, display_path
 from fsdp2_lint.findings.asked import Asked
@@ -112,8 +112,10 @@ def lint(
 
 
 def _put_in_order(report: Report) -> None:
+    project = project_at(report.root)
     for told in report.sorted_out:
-        told[:] = sorted((finding.with_sites(report.sources.in_cell) for finding in told), key=by_place)
+        placed = (replace(finding.with_sites(report.sources.in_cell), project=project) for finding in told)
+        told[:] = sorted(placed, key=by_place)
 
 
 def _run_engine(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fsdp2_lint.cli import completion
-from fsdp2_lint.cli.options import Options, analyse, say_problems, shared
+from fsdp2_lint.cli.options import Options, analyse, refused, say_problems, shared
 from fsdp2_lint.cli.streams import Failure, deliver
 from fsdp2_lint.files.reading import REPORT_BYTES, read_given
 from fsdp2_lint.output import comparison
@@ -38,7 +38,10 @@ def verify(since: str, output_format: str, **given: Any) -> int:
 
     options = Options(**given)
     before = _read(since)
-    compared = compare(before, options.named, options.asked, lambda paths, asked: analyse(options, asked, paths=paths))
+    with refused():
+        compared = compare(
+            before, options.named, options.asked, lambda paths, asked: analyse(options, asked, paths=paths)
+        )
     say_problems(compared.report)
     deliver(comparison.render(output_format, compared, color=options.colored), options.output_file)
     options.say(comparison.summary(compared))

@@ -17,6 +17,7 @@ from fsdp2_lint.files.kinds import WORDS, speaks_of_fsdp2
 from fsdp2_lint.files.notebooks import SUFFIX, Notebook
 from fsdp2_lint.files.patterns import EXCLUDE, Exclusion
 from fsdp2_lint.files.reading import FILE_BYTES, NOTEBOOK_BYTES, TooLarge, read, read_given, reason_of
+from fsdp2_lint.vocab.finding import Project
 
 SKIPPED_FOLDERS = frozenset({"venv", "node_modules", "__pycache__", "__pypackages__", "site-packages"})
 OF_BUILDS = frozenset({"build", "dist"})  # unless they are packages, which a build never makes right there
@@ -321,7 +322,12 @@ def below(path: str, folder: str) -> bool:
 
 def is_root(folder: str) -> bool:
     """Does something in the folder say that a project begins here?"""
-    return any(os.path.exists(os.path.join(folder, marker)) for marker in ROOT_MARKERS)
+    return bool(project_at(folder).markers)
+
+
+def project_at(folder: str) -> Project:
+    """The folder as a project, with what says that it is one."""
+    return Project(folder, tuple(each for each in ROOT_MARKERS if os.path.exists(os.path.join(folder, each))))
 
 
 def _above_packages(folder: str) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsdp2_lint.findings.asked import Asked
+from fsdp2_lint.findings.copies import as_here
 from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.findings.sight import standing
 from fsdp2_lint.settings import Settings
@@ -41,9 +42,13 @@ class Gone:
 
 @dataclass(slots=True)
 class Comparison:
-    """``report`` is of now. ``gone``, ``silenced`` and ``removed`` are not proved to be fixed; ``reasons`` say why."""
+    """``report`` is of now. ``gone``, ``silenced`` and ``removed`` are not proved to be fixed; ``reasons`` say why.
+
+    ``copy_of`` is the folder that the findings were of, if that was another copy of the project.
+    """
 
     report: Report
+    copy_of: str = ""
     fixed: list[Gone] = field(default_factory=list)
     gone: list[Gone] = field(default_factory=list)
     remaining: list[Finding] = field(default_factory=list)
@@ -60,7 +65,8 @@ class Comparison:
 def compare(before: Sequence[Finding], paths: Sequence[str], asked: Asked, check: Check) -> Comparison:
     """Judge ``paths`` as ``asked`` and say what became of the findings ``before``."""
     report = check(paths, asked)
-    result = Comparison(report)
+    before, copy_of = as_here(before, report.root)
+    result = Comparison(report, copy_of)
     result.remaining, gone, result.new = _pair(before, report.findings)
     if not gone:
         return result
@@ -141,4 +147,6 @@ def _hidden_by(finding: Finding, report: Report) -> str:
     ):
         if _pair([finding], hidden)[0]:
             return why
-    return "a setting or an option leaves it or its file out"
+    if finding.primary.site.path not in report.files:
+        return "its file is not among those that were checked"
+    return "a setting or an option leaves it out"

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fsdp2_lint.files.source import place
+from fsdp2_lint.files.source import display_path, place
 from fsdp2_lint.output import JSON_VERSION
 from fsdp2_lint.output.terminal import Paint, clean, defused, defused_json
 from fsdp2_lint.report.codec import finding_as_json
@@ -44,7 +44,8 @@ def summary(compared: Comparison) -> str:
     )
     said = [f"{len(findings)} {words}" for findings, words in told if findings]
     rest = f" Incomplete: {compared.report.unseen.counted()} above." if compared.report.unseen else ""
-    return f"{', '.join(said) or 'There was nothing to fix'}.{rest}"
+    copy = f" The findings are of another copy, {display_path(compared.copy_of)}." if compared.copy_of else ""
+    return f"{', '.join(said) or 'There was nothing to fix'}.{copy}{rest}"
 
 
 def _lines(compared: Comparison, paint: Paint) -> Iterator[str]:
@@ -71,6 +72,7 @@ def _as_json(compared: Comparison) -> dict[str, Any]:
     return {
         "version": JSON_VERSION,
         "clean": compared.clean,
+        "copy_of": compared.copy_of or None,
         **{
             word: [{**finding_as_json(each.finding), **_standing(each)} for each in getattr(compared, word)]
             for word in ("fixed", "gone", "silenced", "removed")

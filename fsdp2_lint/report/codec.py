@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..vocab.facts import Fact, ranges
-from ..vocab.finding import Finding, Fix, Label, Moment, Observed, Seen, Severity, Site
+from ..vocab.finding import Finding, Fix, Label, Moment, Observed, Project, Seen, Severity, Site
 from ..vocab.target import in_digits, parse
 from . import spans
 
@@ -21,7 +21,7 @@ _HIGHEST = 2**31
 def finding_as_json(finding: Finding) -> dict[str, Any]:
     """``ranks``, ``step`` and ``fqn`` are there where a job was watched, ``standing`` where a job judged the source.
 
-    ``fingerprint`` and ``about`` are there where the source was checked.
+    ``fingerprint``, ``about`` and ``project`` are there where the source was checked.
     """
     values: dict[str, Any] = {
         "code": finding.code,
@@ -45,6 +45,8 @@ def finding_as_json(finding: Finding) -> dict[str, Any]:
         values["fingerprint"] = finding.fingerprint
     if finding.about:
         values["about"] = [seen_as_json(seen) for seen in finding.about]
+    if finding.project is not None:
+        values["project"] = {"folder": finding.project.folder, "markers": list(finding.project.markers)}
     return values
 
 
@@ -64,7 +66,12 @@ def finding_from_json(values: Mapping[str, Any]) -> Finding:
         observed=observed,
         fingerprint=text(values.get("fingerprint", "")),
         about=tuple(seen_from_json(each) for each in values.get("about", ())),
+        project=_project(values["project"]) if "project" in values else None,
     )
+
+
+def _project(values: Mapping[str, Any]) -> Project:
+    return Project(text(values["folder"]), tuple(map(text, values["markers"])))
 
 
 def seen_as_json(seen: Seen) -> dict[str, Any]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
 from fsdp2_lint.errors import NothingToCheck
-from fsdp2_lint.report.codec import finding_as_json, finding_from_json
+from fsdp2_lint.findings.copies import moved
 from fsdp2_lint.servers.revisions import commit_of, top_of, written_out
 from fsdp2_lint.vocab.finding import Finding
 
@@ -69,10 +68,4 @@ class Starts:
                 found = check(then) if then else ()
             except NothingToCheck:
                 found = ()
-            return Start(f"{revision} ({commit[:10]})", paths, None, [_moved(each, folder, top) for each in found])
-
-
-def _moved(finding: Finding, before: str, after: str) -> Finding:
-    """The same finding with its files below another folder, wherever it names them."""
-    text = json.dumps(finding_as_json(finding)).replace(json.dumps(before)[1:-1], json.dumps(after)[1:-1])
-    return finding_from_json(json.loads(text))
+            return Start(f"{revision} ({commit[:10]})", paths, None, [moved(each, folder, top) for each in found])

@@ -124,6 +124,14 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
+class Project:
+    """The folder that was taken for the project, and which files there say so; none if it was only guessed."""
+
+    folder: str
+    markers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A proven violation of one rule. It cannot exist without a primary label."""
 
@@ -139,6 +147,7 @@ class Finding:
     standing: str = ""  # what a job says to a finding from the source, such as "confirmed at run time"
     fingerprint: str = ""  # the same where only lines moved; see fsdp2_lint.fingerprints
     about: tuple[Seen, ...] = field(default=(), compare=False, repr=False)
+    project: Project | None = field(default=None, compare=False, repr=False)  # that its paths are of
     cause: str | None = None  # what one edit would mend; those that share it become one, see ``causes``
     also: tuple[Site, ...] = ()  # the other places of the same cause, also those that are not shown
 

@@ -76,6 +76,19 @@ def test_for_programs(cli: Cli, script: Path) -> None:
     assert held["silenced"][0]["reasons"] == ["a comment silences it"]
 
 
+def test_of_another_copy(cli: Cli, script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = Path(shutil.copytree(tmp_path, tmp_path.parent / f"{tmp_path.name}-copy"))
+    monkeypatch.chdir(other)
+    ran = cli("verify", "--since", "before.json")
+    assert ran.code == 1 and ran.out.startswith("remaining trainer.py:")
+    assert ran.err == f"1 remaining. The findings are of another copy, {tmp_path}.\n"
+    told = json.loads(cli("verify", "--since", "before.json", "--output-format", "json").out)
+    assert told["copy_of"] == str(tmp_path) and told["remaining"][0]["project"]["folder"] == str(other)
+    (other / "pyproject.toml").unlink()
+    ran = cli("verify", "--since", "before.json")
+    assert (ran.code, ran.out) == (2, "") and f"error: these findings are of another folder, {tmp_path}," in ran.err
+
+
 def test_a_file_that_does_not_parse_any_more_proves_nothing(cli: Cli, script: Path) -> None:
     (script.parent / "train.py").write_text((script.parent / "train.py").read_text() + "def\n")
     ran = cli("verify", "--since", "before.json")
@@ -99,6 +112,7 @@ WRONG = {
     "fingerprint": 3,
     "about": 7,
     "related": [{}],
+    "project": {"folder": 7},
     "location": {"row": "1"},
 }
 
