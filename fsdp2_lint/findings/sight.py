@@ -99,14 +99,24 @@ def _less(before: Seen, seen: Seen, code: str) -> Iterator[str]:
     for who, count in _counted(seen.unfollowed).items():
         if count > known.get(who, 0):
             yield f"not followed, and not there before the edit: {who}"
+    yield from _unproved(before, seen, code)
+
+
+def _unproved(before: Seen, seen: Seen, code: str) -> Iterator[str]:
+    """What was known of rules and is not any more: each reason once, with all rules that it is said of."""
+    lost: dict[tuple[str, str], list[str]] = {}
     for each, word in before.words.items():
         if each != code and word != "upheld":
             continue  # nothing was proved of it, or it has a finding of its own
-        new = [why for why in seen.reasons.get(each, ()) if not _among(why, before.reasons.get(each, ()))]
         if each not in seen.words and each != code and not _instead(each, before, seen):
-            yield f"{each} was upheld and is not judged any more"
-        elif seen.words.get(each) == "unknown" and new:
-            yield f"{each} was {word} and is unknown now: {'; '.join(new)}"
+            lost.setdefault((word, "not judged any more"), []).append(each)
+        elif seen.words.get(each) == "unknown":
+            for why in seen.reasons.get(each, ()):
+                if not _among(why, before.reasons.get(each, ())):
+                    lost.setdefault((word, f"unknown now: {why}"), []).append(each)
+    for (word, now), codes in lost.items():
+        was, is_now = ("was", "is") if len(codes) == 1 else ("were", "are")
+        yield f"{', '.join(codes)} {was} {word} and {is_now} {now}"
 
 
 def _instead(code: str, before: Seen, seen: Seen) -> bool:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fsdp2_lint.files.source import display_path, place
+from fsdp2_lint.files.source import display_path, display_text, place
 from fsdp2_lint.output import JSON_VERSION
 from fsdp2_lint.output.terminal import Paint, clean, defused, defused_json
 from fsdp2_lint.report.codec import finding_as_json
@@ -64,7 +64,7 @@ def _because(word: str, each: Gone) -> Sequence[str]:
         return ["the rule is upheld"]
     if word == "gone":
         words = "not proved, but no less is seen than before" if each.as_before else "not proved"
-        return [f"{words}: {'; '.join(each.reasons)}"]
+        return [f"{words}: {'; '.join(map(display_text, each.reasons))}"]
     return each.reasons if word in ("silenced", "removed") else ()
 
 

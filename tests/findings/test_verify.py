@@ -73,6 +73,14 @@ def test_not_proved(project: Path, before: list[Finding]) -> None:
     assert "not followed, and not there before the edit: elsewhere.build_optimizer" in why(compared(project, before))
 
 
+def test_a_reason_is_told_once_with_all_rules_that_it_hides(project: Path, before: list[Finding]) -> None:
+    edit(project / "train.py", ("build_optimizer(model, lr=1e-2)", "eval('build_optimizer(model, lr=1e-2)')"))
+    told = [each for each in why(compared(project, before)) if "Net is handed to eval()" in each]
+    assert len(told) == 1 and told[0].count("which was not followed") == 1
+    codes, _, rest = told[0].partition(" were upheld and are unknown now: Net is handed to eval() (")
+    assert {"FSDP206", "FSDP302", "FSDP902"} < {*codes.split(", ")} and rest.endswith(":35), which was not followed")
+
+
 def why(result: Comparison) -> list[str]:
     """The one finding is gone and less is seen: why."""
     assert counts(result) == {"gone": 1} and not result.clean and not result.gone[0].as_before
@@ -258,4 +266,4 @@ def test_a_save_in_another_way_is_no_less_to_see(project: Path, instead: str, cl
     result = compared(project, before)
     assert result.clean == clean and counts(result) == ({"fixed": 1} if clean else {"gone": 1})
     if not clean:
-        assert "FSDP701 was upheld and is not judged any more" in result.gone[0].reasons
+        assert "FSDP701, FSDP702, FSDP711, FSDP714 were upheld and are not judged any more" in result.gone[0].reasons
