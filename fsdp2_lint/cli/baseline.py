@@ -13,9 +13,8 @@ from fsdp2_lint.catalogue.codes import UNUSED
 from fsdp2_lint.cli.options import Options, refused
 from fsdp2_lint.cli.streams import CLEAN, Failure
 from fsdp2_lint.files import syntax
-from fsdp2_lint.files.discovery import below, project_root
 from fsdp2_lint.files.source import display_path
-from fsdp2_lint.findings.baseline import DEFAULT, Baseline, Entry, as_text
+from fsdp2_lint.findings.baseline import DEFAULT, WRITES, Baseline, Entry, as_text, what_writes
 from fsdp2_lint.output import NOTHING_SELECTED, plural
 
 if TYPE_CHECKING:
@@ -25,25 +24,18 @@ if TYPE_CHECKING:
 
 def with_baseline(options: Options, given: str | None, *, update: bool) -> Asked:
     """What is asked, with the baseline that was named or set. One that is about to be written hides nothing."""
-    file = _file(options, given)
     if update and options.stdin is not None:
         raise click.UsageError("--update-baseline is about files, and stdin is none")
-    if update:
-        file = file or options.settings.path(DEFAULT)
-        _inside(options, file, given)
-    if file is None or update and not file.exists():
+    file = _file(options, given) or (options.settings.path(DEFAULT) if update else None)
+    if file is None:
+        return options.asked
+    writes = WRITES if given is not None else what_writes(file, options.settings, options.named)
+    if update and writes != WRITES:
+        raise Failure(f"{display_path(str(file))}: lies outside of the project; {writes} writes it all the same")
+    if update and not file.exists():
         return options.asked
     with refused():
-        return replace(options.asked, baseline=Baseline.read(file), hides=not update)
-
-
-def _inside(options: Options, file: Path, given: str | None) -> None:
-    """Settings come with the project, which may be anybody's: they do not choose files elsewhere to be written."""
-    if given is not None or options.settings.file is None:
-        return
-    own = (project_root(options.named), os.path.realpath(options.settings.file.parent))
-    if not any(below(os.path.realpath(file), folder) for folder in own):
-        raise Failure(f"{display_path(str(file))}: lies outside of the project; --baseline writes it all the same")
+        return replace(options.asked, baseline=Baseline.read(file, writes), hides=not update)
 
 
 def update(options: Options, asked: Asked, report: Report, given: str | None) -> int:

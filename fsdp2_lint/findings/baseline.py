@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -11,13 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsdp2_lint.errors import BadSetting
+from fsdp2_lint.files.discovery import below, project_root
 from fsdp2_lint.files.reading import REPORT_BYTES, read, reason_of
 
 if TYPE_CHECKING:
     from fsdp2_lint.files.discovery import Discovered
+    from fsdp2_lint.settings import Settings
     from fsdp2_lint.vocab.finding import Finding
 
 DEFAULT = "fsdp2-lint-baseline.json"
+WRITES = "--update-baseline"
 VERSION = 1
 
 
@@ -45,8 +49,16 @@ class Baseline:
     data: bytes | None = None
 
     @classmethod
-    def read(cls, file: Path) -> Baseline:
-        """BadSetting if the file is not there or does not hold what :func:`as_text` makes."""
+    def set_in(cls, given: Settings, paths: Iterable[str]) -> Baseline | None:
+        """The one that the settings of these paths name."""
+        if given.baseline is None:
+            return None
+        file = given.path(given.baseline)
+        return cls.read(file, what_writes(file, given, paths))
+
+    @classmethod
+    def read(cls, file: Path, writes: str = WRITES) -> Baseline:
+        """BadSetting if the file is not there or is not what :func:`as_text` makes. ``writes`` is what to say."""
         try:
             data = read(file, REPORT_BYTES)
             held = json.loads(data.decode("utf-8"))
@@ -54,11 +66,11 @@ class Baseline:
                 raise BadSetting(f"{file}: is of version {held['version']}, and this tool reads {VERSION}")
             entries = tuple(Entry(**{key: str(value) for key, value in each.items()}) for each in held["findings"])
         except FileNotFoundError:
-            raise BadSetting(f"{file}: there is no such baseline; --update-baseline writes it") from None
+            raise BadSetting(f"{file}: there is no such baseline; {writes} writes it") from None
         except OSError as error:
             raise BadSetting(f"{file}: the baseline {reason_of(error)}") from None
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-            raise BadSetting(f"{file}: is no baseline; without this file, --update-baseline writes one") from None
+            raise BadSetting(f"{file}: is no baseline; without this file, {writes} writes one") from None
         return cls(file, entries, data)
 
     @cached_property
@@ -84,6 +96,19 @@ class Baseline:
 
     def path(self, entry: Entry) -> str:
         return os.path.realpath(self.file.parent / entry.path)
+
+
+def what_writes(file: Path, given: Settings, paths: Iterable[str]) -> str:
+    """The options that write the baseline of these settings.
+
+    Settings come with the project, which may be anybody's: they do not choose files elsewhere to be written.
+    """
+    if given.file is None or "\0" in str(file):  # which is no name of a file, as reading it says
+        return WRITES
+    own = (project_root(paths), os.path.realpath(given.file.parent))
+    if any(below(os.path.realpath(file), folder) for folder in own):
+        return WRITES
+    return f"{WRITES} --baseline {shlex.quote(os.path.relpath(file))}"
 
 
 def as_text(entries: Iterable[Entry]) -> str:

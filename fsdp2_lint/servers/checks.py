@@ -181,6 +181,5 @@ class Checks:
 def _asked(paths: Sequence[str]) -> Asked:
     """What the command line would ask for, without options."""
     given = settings(common_folder(paths))
-    baseline = Baseline.read(given.path(given.baseline)) if given.baseline is not None else None
     # An open file is named, and yet the editor's user did not choose it against the project's settings.
-    return Asked(settings=given, baseline=baseline, force_exclude=True, confined=True, cache=True)
+    return Asked(settings=given, baseline=Baseline.set_in(given, paths), force_exclude=True, confined=True, cache=True)

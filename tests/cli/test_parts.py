@@ -272,8 +272,11 @@ def test_of_another_torch_than_the_project_s_nothing_is_removed(
 def test_settings_do_not_choose_a_file_elsewhere(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = laid_out(Part(settings='[tool.fsdp2-lint]\nbaseline = "../known.json"\n'), tmp_path, "")
     monkeypatch.chdir(project)
+    works = "--update-baseline --baseline ../known.json"
+    ran = cli("check")
+    assert ran.code == 2 and ran.err.endswith(f"known.json: there is no such baseline; {works} writes it\n")
     ran = cli("check", "--update-baseline")
-    assert ran.code == 2 and "lies outside of the project; --baseline writes it all the same" in ran.err
+    assert ran.code == 2 and f"../known.json: lies outside of the project; {works} writes it all the same" in ran.err
     (project / "pyproject.toml").write_text('[tool.fsdp2-lint]\nbaseline = "known.json"\n')
     (project / "known.json").symlink_to("../known.json")
     assert cli("check", "--update-baseline").code == 2 and not (tmp_path / "known.json").exists()
