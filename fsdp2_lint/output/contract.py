@@ -188,11 +188,11 @@ def _rules(
 
 
 def _because(rule: RuleVerdict | Elsewhere) -> Iterator[str]:
-    places: dict[str, list[str]] = {}  # a rule mostly holds at several places for one reason
+    places: dict[str, dict[str, None]] = {}  # a rule mostly holds at several places for one reason
     for label in rule.evidence:
-        places.setdefault(label.message, []).append(clean(line_of(label.site)))
+        places.setdefault(label.message, {})[clean(line_of(label.site))] = None
     for message, found in places.items():
-        yield f"{listed(found)}: {clean(display_text(message))}"
+        yield f"{listed([*found])}: {clean(display_text(message))}"
     yield from (clean(display_text(reason)) for reason in rule.reasons)
     if rule.settled_by:
         yield f"settled by: {clean(rule.settled_by)}"

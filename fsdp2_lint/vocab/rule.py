@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from types import FunctionType
@@ -258,7 +259,7 @@ class Dispatcher:
             if why := next(iter(used.incomplete), "") or self.incomplete(rule, event):
                 verdict.unknown.setdefault(why, event.at)
             elif event.at not in verdict.judged:
-                verdict.judged[event.at] = _because(used)
+                verdict.judged[event.at] = _because(used, event.at)
 
     def _verdict(self, rule: Rule, event: Event) -> Verdict:
         subject = getattr(event.subject, "model_key", event.subject) or self.program
@@ -270,19 +271,21 @@ class Dispatcher:
         return self.verdicts[key]
 
 
-def _because(used: Used) -> str:
-    """What upholds a rule, in words."""
-    said = dict.fromkeys([in_words(used.closures), *map(_seen, used.evidence)])
-    return "; ".join(filter(None, said)) or "it is right as it is written here"  # nothing had to be asked
+def _because(used: Used, at: Site) -> str:
+    """What upholds a rule at a place, in words that do not repeat that place."""
+    said = dict.fromkeys([in_words(used.closures), *(_seen(each, at) for each in used.evidence)])
+    told = "; ".join(filter(None, said)) or "it is right as it is written here"  # nothing had to be asked
+    return re.sub(rf"{re.escape(str(at))}(?!\d)", "this line", told) if str(at) in told else told
 
 
-def _seen(evidence: object) -> str:
+def _seen(evidence: object, at: Site) -> str:
     """The evidence of a yes in words, as far as it has any."""
-    if isinstance(evidence, Place):
-        return f"{evidence.words or 'seen'} ({evidence.when.at})"
-    if isinstance(evidence, Moment):
-        return f"seen at {evidence.at}"
-    return evidence if isinstance(evidence, str) else ""
+    if not isinstance(evidence, (Place, Moment)):
+        return evidence if isinstance(evidence, str) else ""
+    when, words = (evidence.when, evidence.words) if isinstance(evidence, Place) else (evidence, "")
+    if str(when.at) == str(at):
+        return words or "what the rule asks for is seen here"
+    return f"{words} ({when.at})" if words else f"seen at {when.at}"
 
 
 def agree(rules: Iterable[Rule], facts: Facts) -> tuple[list[Finding], list[tuple[str, Exception]]]:

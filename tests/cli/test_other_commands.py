@@ -257,6 +257,14 @@ def test_contract_of_a_project_without_fsdp2_is_no_failure(cli: Cli, engine: fak
     assert cli("contract", ".", "missing.py").code == 2
 
 
+def test_contract_names_a_line_once(cli: Cli, engine: fake.Engine, tree: Path) -> None:
+    evidence = [Label(fake.site(tree / "train.py", 4, column), "sharded here") for column in (1, 9, 17, 25)]
+    engine.result.models = [
+        fake.model("Net", fake.site(tree / "train.py", 2), fake.rule("FSDP602", "upheld", *evidence))
+    ]
+    assert "  upheld   FSDP602 optimizer-after-forward  train.py:4: sharded here\n" in cli("contract", ".").out
+
+
 def test_contract_tells_of_a_file_that_cannot_be_parsed(cli: Cli, tree: Path) -> None:
     """Less was seen than was asked for, as where a file cannot be read."""
     (tree / "helper.py").write_text("from torch.distributed.fsdp import fully_shard\ndef shard(model):\n    pass\n")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pytest
+
 from fsdp2_lint.vocab.answers import Closed, many, no, unknown, yes
 from fsdp2_lint.vocab.events.forward import Called
 from fsdp2_lint.vocab.events.launch import DeviceIndexDiscarded
 from fsdp2_lint.vocab.events.migration import Imported
 from fsdp2_lint.vocab.events.sharding import PlanSettled
-from fsdp2_lint.vocab.finding import Moment, Severity, Site
+from fsdp2_lint.vocab.finding import Moment, Place, Severity, Site
 from fsdp2_lint.vocab.rule import APPLIES, Dispatcher, Outcome, Rule
 
 WHEN = Moment(Site("train.py", 3))
@@ -141,6 +143,29 @@ def test_upheld_says_what_it_rests_on() -> None:
     dispatcher.dispatch(settled(ALL_FOLLOWED))
     assert only(dispatcher).word == "upheld"
     assert only(dispatcher).judged == {WHEN.at: "all 5 sharding calls were followed"}
+
+
+@pytest.mark.parametrize(
+    ("evidence", "words"),
+    [
+        (WHEN, "what the rule asks for is seen here"),
+        (LATER, "seen at train.py:9"),
+        (Place(WHEN), "what the rule asks for is seen here"),
+        (Place(WHEN, "it is moved"), "it is moved"),
+        (Place(LATER, "it is moved"), "it is moved (train.py:9)"),
+        ("train.py:3 does it, and train.py:33", "this line does it, and train.py:33"),
+    ],
+)
+def test_a_place_is_not_repeated_in_what_upholds_a_rule_there(evidence: object, words: str) -> None:
+    class Needs(Named):
+        def settled(self, event: PlanSettled) -> Iterator[Outcome]:
+            yield APPLIES
+            if not event.model.sharded():
+                yield self.found(event.when, "message", "label")
+
+    dispatcher = Dispatcher([Needs()])
+    dispatcher.dispatch(settled(yes(evidence)))
+    assert only(dispatcher).judged == {WHEN.at: words}
 
 
 def test_what_was_not_seen_of_the_object_is_asked_before_anything_is_upheld() -> None:
