@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 
 # -- characters in brackets, as the patterns of ``.gitignore`` files have them
-_CLASSES = {
+CLASSES = {
     "alnum": "a-zA-Z0-9",
     "alpha": "a-zA-Z",
     "blank": " \\t",
@@ -47,9 +47,9 @@ def bracket(pattern: str, at: int) -> tuple[str, int]:
 
 def _item(pattern: str, at: int) -> tuple[str, int]:
     if named := _NAMED.match(pattern, at):
-        if named[1] not in _CLASSES:
+        if named[1] not in CLASSES:
             raise ValueError(f"there is no class {named[1]!r}")
-        return _CLASSES[named[1]], named.end()
+        return CLASSES[named[1]], named.end()
     low, at = _character(pattern, at)
     if pattern.startswith("-", at) and pattern[at + 1 : at + 2] not in ("", "]"):
         high, at = _character(pattern, at + 1)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fsdp2_lint.files.gitignore import CLASSES
 from fsdp2_lint.vocab.target import NEWEST, OLDEST, known
 
 LEVELS = ("error", "warning", "info")
@@ -20,8 +21,13 @@ _REST = r"([^0-9\n][^\n]*)?$"
 _VERSION = rf"^{_NUMBER}\.{_NUMBER}{_REST}"
 _MINORS = "|".join(str(minor) for minor in range(OLDEST[1], NEWEST[1] + 1))  # of one major version, so far
 _KNOWN = rf"^{NEWEST[0]}\.({_MINORS}){_REST}"
-# No backslash but to escape what .gitignore files give a meaning: `legacy\*.py` would fit nothing, and say nothing.
-_PATTERN = r"^!?(?!\.\./)([^\\\s#!]|\\[#!])([^\\]|\\[#!\s\[\]])*$"
+# No backslash but to escape what .gitignore files give a meaning: `legacy\*.py` would fit nothing, and say nothing. Nor
+# would a bracket that is not closed, or of a class that does not exist.
+_ESCAPED = r"\\[#!\s\[\]]"
+_CLASS = rf"\[:({'|'.join(CLASSES)}):\]"
+_HELD = rf"{_CLASS}|{_ESCAPED}|\[(?!:)"  # besides plain characters: right behind the [ also a ]
+_BRACKET = rf"\[([!^]|(?![!^]))({_HELD}|[^\\\[])({_HELD}|[^\\\[\]])*\]"
+_PATTERN = rf"^!?(?!\.\./)(?![\s#!])({_ESCAPED}|{_BRACKET}|[^\\\[])+$"
 _ENTRY = r"^.+\.(ipynb|py(:[^:.\s]+)?)$"
 
 
@@ -63,7 +69,8 @@ def _codes(value: Any) -> tuple[str, ...]:
 
 def _pattern(value: str) -> str:
     if not re.search(_PATTERN, value):
-        raise ValueError(f"has to be a pattern as in .gitignore files, below this folder and with /, and is {value!r}")
+        how = "below this folder and with /, each [ with its ]"
+        raise ValueError(f"has to be a pattern as in .gitignore files, {how}, and is {value!r}")
     value = re.sub(r"^(!?)\./?$", r"\1*", value)  # all of the folder: .gitignore files do not know this form,
     return re.sub(r"^(!?)\./", r"\1/", value)  # nor this one, and people write both
 

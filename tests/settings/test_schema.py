@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from fsdp2_lint.catalogue import registry
 from fsdp2_lint.catalogue.codes import OWN_CODES, named, selectable
 from fsdp2_lint.errors import BadSetting
+from fsdp2_lint.files.gitignore import _compiled
 from fsdp2_lint.settings import Settings, _read
 from fsdp2_lint.settings.keys import KEYS, LEVELS
 from fsdp2_lint.settings.schema import schema
@@ -67,7 +68,9 @@ OTHER_CASE = (word.swapcase() for word in (*selectable(), *named()))
 WORDS = st.sampled_from([*selectable(), *named(), *OTHER_CASE, *(name.replace("-", "_") for name in named())])
 CODES = st.lists(WORDS, max_size=3)
 TEXTS = st.lists(st.text(min_size=1, max_size=8), max_size=3)
-PATTERNS = st.from_regex(r"!?(\./|/|\*\*/)?[a-z_*?\[\]]{1,5}(/[a-z*.]{1,4})?/?", fullmatch=True)
+PATTERNS = st.from_regex(
+    r"!?(\./|/|\*\*/)?([a-z_*?\]]|\[[!^]?[a-z\]]([a-z-]|\[:digit:\])?\]){1,5}(/[a-z*.]{1,4})?/?", fullmatch=True
+)
 VALID: dict[str, st.SearchStrategy[Any]] = {
     "select": CODES,
     "extend-select": CODES,
@@ -125,6 +128,14 @@ def test_neither_accepts_a_key_that_does_not_exist(table: dict[str, Any], key: s
     assert not accepted({**table, key: value})
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.text(alphabet="[]!^:-\\a/#", max_size=8))
+def test_a_pattern_that_is_accepted_is_one_of_gitignore(pattern: str) -> None:
+    if accepted({"exclude": [pattern]}):
+        (line,) = _read({"exclude": [pattern]}, Path("fsdp2-lint.toml")).exclude
+        assert _compiled(line) is not None
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [
@@ -141,6 +152,10 @@ def test_neither_accepts_a_key_that_does_not_exist(table: dict[str, Any], key: s
         ("per-file-ignores", {"a/*": "FSDP6"}),
         ("per-file-ignores", {"a\\*": ["FSDP6"]}),
         ("exclude", ["src\\legacy"]),
+        ("per-file-ignores", {"[": ["FSDP6"]}),
+        ("exclude", ["a[b"]),
+        ("exclude", ["[!]"]),
+        ("exclude", ["[[:alpa:]]"]),
         ("exclude", ["!"]),
         ("exclude", ["../other"]),
         ("respect-gitignore", "yes"),

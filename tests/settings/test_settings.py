@@ -80,6 +80,10 @@ def test_the_nearest_folder_counts_alone(project: Path) -> None:
         ("severity = { FSDP699 = 'error' }\n", "severity: unknown code or name 'FSDP699'"),
         ("severity.FSDP601 = 'fatal'\n", "severity: 'FSDP601': has to be one of error, warning, info, and is 'fatal'"),
         ("per-file-ignores = { 'a/*' = ['FSDP699'] }\n", "per-file-ignores: 'a/*': unknown code or name 'FSDP699'"),
+        (
+            "per-file-ignores = { '[' = ['FSDP6'] }\n",
+            "per-file-ignores: '[': has to be a pattern as in .gitignore files",
+        ),
         ("per-file-ignores = ['FSDP6']\n", 'per-file-ignores: has to be a table of patterns, such as "legacy/*"'),
         (
             "entry-points = ['train:main']\n",
