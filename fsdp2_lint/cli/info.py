@@ -16,6 +16,7 @@ from fsdp2_lint.cli.options import Options, refused
 from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, Failure, complain, deliver
 from fsdp2_lint.files.discovery import project_root
 from fsdp2_lint.files.source import display_path
+from fsdp2_lint.output import JSON_VERSION
 from fsdp2_lint.output.terminal import harmless, one_line
 from fsdp2_lint.settings.environment import STEPS, steps
 from fsdp2_lint.stated import target
@@ -129,7 +130,9 @@ def statistics(report: Report, output_format: str) -> str:
     width = len(str(max(counted.values(), default=0)))
     ordered = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
     if output_format == "json":
-        rows = [{"code": code, "name": name, "count": number} for (code, name), number in ordered]
+        rows = [
+            {"version": JSON_VERSION, "code": code, "name": name, "count": number} for (code, name), number in ordered
+        ]
         return f"{json.dumps(rows, indent=2)}\n"
     return "".join(f"{number:>{width}}  {code}  {name}\n" for (code, name), number in ordered)
 

@@ -196,9 +196,9 @@ def test_statistics_count_by_code(cli: Cli, project: Path) -> None:
     assert ran.err == "Found 4 warnings in 4 files. 3 can be fixed by --fix.\n"
     assert cli("check", "--statistics", "--isolated", "--ignore", "FSDP").out == ""
     assert json.loads(cli("check", "--statistics", "--output-format", "json").out) == [
-        {"code": "FSDP901", "name": "private-import-path", "count": 2},
-        {"code": "FSDP001", "name": "unused-suppression", "count": 1},
-        {"code": "FSDP301", "name": "root-only", "count": 1},
+        {"version": 1, "code": "FSDP901", "name": "private-import-path", "count": 2},
+        {"version": 1, "code": "FSDP001", "name": "unused-suppression", "count": 1},
+        {"version": 1, "code": "FSDP301", "name": "root-only", "count": 1},
     ]
     assert cli("check", "--statistics", "--output-format", "json", "--ignore", "FSDP").out == "[]\n"
     assert cli("check", "--statistics", "--output-format", "json", "missing.py").out == "", "which is no success"
