@@ -230,9 +230,10 @@ class Program(Objects):
         return self.kept_apart[key]
 
     def _excluded_by_path(self, obj: Obj, path: PathCondition) -> bool:
-        found = [(sharding, part) for sharding, part, _ in self.touching(obj)]
+        models = [obj, *self.held_by.get(obj, ())]  # of an optimizer what it holds counts
+        found = [(sharding, part) for model in models for sharding, part, _ in self.touching(model)]
         # What stands in its place on other paths, as a model that was handed over ready, is another object.
-        own = [each for each in found if each[1].atom is obj.atom] or found
+        own = [each for each in found if any(each[1].atom is model.atom for model in models)] or found
         return bool(own) and not any(sharding.guard.compatible(path) for sharding, _ in own)
 
     @cached_property
