@@ -52,7 +52,7 @@ class Loops(Patterns[L]):
         iterable = counted_out(self, node, self.eval(node.iter))
         widened = self.widen(node)
         self.loops += 1
-        start, mark = self.guard, self.store.mark()
+        start, mark, began = self.guard, self.store.mark(), self.steps
         ways = 0
         known, ended = self.all_known(iterable), False
         for guard, element in self.elements(iterable, node.iter):
@@ -66,7 +66,7 @@ class Loops(Patterns[L]):
                 break
         if not known and ways & (FALL | CONTINUE):
             with self.repeated(None, many=True):
-                ways |= self.later_round(node, mark)
+                ways |= self.later_round(node, mark, began)
         self.loops -= 1
         self.leave_loop(start, passed=known and not ways & (BREAK | CONTINUE))
         self.carried_on(widened)
@@ -155,10 +155,10 @@ class Loops(Patterns[L]):
             self.guard = start.add(formula) or start
         self.loops += 1
         with self.repeated(None, many=True):
-            mark = self.store.mark()
+            mark, began = self.store.mark(), self.steps
             flow = self.exec_block(node.body)
             if flow & (FALL | CONTINUE):
-                flow |= self.later_round(node, mark)
+                flow |= self.later_round(node, mark, began)
                 self.asked_again(node, formula)
         self.loops -= 1
         self.leave_worklists(node)
@@ -169,12 +169,14 @@ class Loops(Patterns[L]):
             return flow & (RETURN | RAISE)
         return (flow & (RETURN | RAISE)) | FALL
 
-    def later_round(self, node: nodes.For | nodes.While, mark: int) -> int:
+    def later_round(self, node: nodes.For | nodes.While, mark: int, began: int) -> int:
         """What the first round passed by, since a flag was as it began: what was called since may have set it.
 
-        Numbers that an object began with and that what was called since has set are others for all of the round.
+        Numbers that an object began with and that what was called since has set are others for all of the round: that
+        is followed once more, unless it took so many steps that the rest of the program would have none.
         """
-        if self.sets_numbers(node, mark):
+        affordable = self.steps - began <= (self.max_steps - self.steps) // 2
+        if affordable and self.sets_numbers(node, mark):
             return self.exec_block(node.body)
         ways = 0
         for part in node.body:
