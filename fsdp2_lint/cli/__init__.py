@@ -7,6 +7,7 @@ else to stderr, and no traceback to anybody.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import io
 import itertools
@@ -18,6 +19,7 @@ from collections.abc import Sequence
 import click
 
 from fsdp2_lint import __version__
+from fsdp2_lint.cli.completion import VARIABLE
 from fsdp2_lint.cli.streams import ABNORMAL, close_quietly, complain, note, refused
 from fsdp2_lint.errors import DEBUG, INTERNAL, Refusal, debugging, in_words, nearest
 from fsdp2_lint.settings.environment import refuse_nonsense
@@ -96,6 +98,13 @@ def _no_file_is_an_option(arguments: Sequence[str]) -> None:
 
 def invoke(arguments: Sequence[str]) -> int:
     """Run one command; the exit code. No exception leaves this function."""
+    if VARIABLE not in os.environ:
+        return _invoke(arguments)
+    with contextlib.redirect_stderr(io.StringIO()):  # a shell asks: what is said would appear in the line that is typed
+        return _invoke(arguments)
+
+
+def _invoke(arguments: Sequence[str]) -> int:
     try:
         with refused():
             refuse_nonsense(os.environ)

@@ -24,8 +24,19 @@ _IN_ONE_WORD = """\
         fi
     done
     response=$(env COMP_WORDS="${words[*]}" COMP_CWORD=$last """
+# To zsh --select= is a part of the word, which a match replaces as a whole unless it is said to stand before it.
+_READ = "    for type key descr"
+_BEHIND_OPTION = f"    [[ $PREFIX == --*=* ]] && compset -P 1 '*='\n{_READ}"
+_ALL, _ALL_BEHIND = " -U", ' -U -i "$IPREFIX"'
+# To fish a match has the option in it.
+_ANSWER = '"(%(complete_func)s)"'
+_WITH_OPTION = r"""'(string replace --regex "^(--[^=]*=)?.*" "\$1" -- (commandline -t))(%(complete_func)s)'"""
 _SPLIT, _SPLIT_ONCE = 'string split ","', 'string split --max 1 ","'  # codes have commas between them
-_OTHERWISE = {"bash": (_ASKED, _IN_ONE_WORD), "fish": (_SPLIT, _SPLIT_ONCE)}
+_OTHERWISE = {
+    "bash": ((_ASKED, _IN_ONE_WORD),),
+    "zsh": ((_READ, _BEHIND_OPTION), (_ALL, _ALL_BEHIND)),
+    "fish": ((_SPLIT, _SPLIT_ONCE), (_ANSWER, _WITH_OPTION)),
+}
 
 
 @click.command()
@@ -43,8 +54,8 @@ def completion(shell: str) -> int:
     assert kind is not None, "click knows these three"
     template = kind(main, {}, "fsdp2-lint", VARIABLE)
     script = template.source_template
-    if shell in _OTHERWISE:
-        script = script.replace(*_OTHERWISE[shell])
+    for line, otherwise in _OTHERWISE[shell]:
+        script = script.replace(line, otherwise)
     deliver(script % template.source_vars(), None)
     return CLEAN
 
