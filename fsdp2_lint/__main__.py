@@ -11,9 +11,15 @@ if __name__ == "__main__" and __spec__ and not (sys.flags.isolated or getattr(sy
 def main() -> int:
     import gc
 
-    from fsdp2_lint.cli import invoke
+    try:
+        from fsdp2_lint.cli import invoke
 
-    code = invoke(sys.argv[1:])
+        code = invoke(sys.argv[1:])
+    except KeyboardInterrupt:
+        # Python ends by SIGINT now, and what it prints before is not for users. After a mere code, the loop of a shell
+        # around this command would go on.
+        sys.excepthook = lambda *told: None
+        raise
     if "torch" not in sys.modules:  # else a job ran here, and its objects are to end as they do without us
         gc.freeze()  # the process ends: nothing of what it made needs to be looked through once more
     return code

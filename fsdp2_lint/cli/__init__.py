@@ -1,8 +1,8 @@
 """The command line. Only this folder knows click; the work is done elsewhere.
 
 Exit codes: 0 nothing found, 1 findings, 2 if something failed (bad usage, unreadable file, internal
-error), 3 nothing was checked (`run`, `report` and `preflight`). Findings go to stdout, everything
-else to stderr, and no traceback to anybody.
+error), 3 nothing was checked (`run`, `report` and `preflight`). What is interrupted ends by SIGINT.
+Findings go to stdout, everything else to stderr, and no traceback to anybody.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _no_file_is_an_option(arguments: Sequence[str]) -> None:
 
 
 def invoke(arguments: Sequence[str]) -> int:
-    """Run one command; the exit code. No exception leaves this function."""
+    """Run one command; the exit code. No exception leaves this function but KeyboardInterrupt."""
     if VARIABLE not in os.environ:
         return _invoke(arguments)
     with contextlib.redirect_stderr(io.StringIO()):  # a shell asks: what is said would appear in the line that is typed
@@ -116,6 +116,7 @@ def _invoke(arguments: Sequence[str]) -> int:
         _show(error)
     except (KeyboardInterrupt, click.Abort):
         complain("interrupted")
+        raise KeyboardInterrupt from None
     except BrokenPipeError:
         close_quietly()
     except Exception as error:
