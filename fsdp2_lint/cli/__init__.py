@@ -20,7 +20,7 @@ import click
 
 from fsdp2_lint import __version__
 from fsdp2_lint.cli.completion import VARIABLE
-from fsdp2_lint.cli.streams import ABNORMAL, close_quietly, complain, note, refused
+from fsdp2_lint.cli.streams import ABNORMAL, close_quietly, complain, note, refused, to_stdout
 from fsdp2_lint.errors import DEBUG, INTERNAL, Refusal, debugging, in_words, nearest
 from fsdp2_lint.settings.environment import refuse_nonsense
 from fsdp2_lint.vocab.target import NEWEST, OLDEST, in_digits
@@ -110,7 +110,9 @@ def _invoke(arguments: Sequence[str]) -> int:
             refuse_nonsense(os.environ)
             _no_file_is_an_option(arguments)
         code = main.main(args=list(arguments), prog_name="fsdp2-lint", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            with to_stdout() as out:
+                out.flush()  # also what a job printed that ran here
         return int(code or 0)
     except click.ClickException as error:
         _show(error)

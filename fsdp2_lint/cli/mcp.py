@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from fsdp2_lint.cli.streams import CLEAN, Failure
+from fsdp2_lint.cli.streams import CLEAN, Failure, refuse_closed
 
 
 @click.command()
@@ -13,6 +13,7 @@ def mcp() -> int:
 
     The tools check, explain and verify read only. They check the folder in which the server was started.
     """
+    refuse_closed("stdin", "stdout")
     try:
         from fsdp2_lint.servers.mcp import serve
     except ImportError as error:

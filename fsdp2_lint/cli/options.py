@@ -14,7 +14,18 @@ import click
 
 from fsdp2_lint.catalogue.codes import selected, split
 from fsdp2_lint.cli import completion
-from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, columns, complain, note, sum_up, use_color
+from fsdp2_lint.cli.streams import (
+    ABNORMAL,
+    CLEAN,
+    FOUND,
+    Failure,
+    columns,
+    complain,
+    note,
+    refuse_closed,
+    sum_up,
+    use_color,
+)
 from fsdp2_lint.cli.streams import refused as refused
 from fsdp2_lint.errors import DEBUG, INTERNAL
 from fsdp2_lint.files.reading import NOTEBOOK_BYTES
@@ -167,6 +178,7 @@ class Options:
         from fsdp2_lint.files.discovery import UNNAMED
 
         if STDIN in self.paths:
+            refuse_closed("stdin")
             return os.path.realpath(self.stdin_filename or UNNAMED), sys.stdin.buffer.read(NOTEBOOK_BYTES + 1)
         if self.stdin_filename is not None:
             raise click.UsageError("--stdin-filename needs - among the paths")

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 
-from fsdp2_lint.cli.streams import columns
+from fsdp2_lint.cli.streams import columns, is_terminal
 from fsdp2_lint.output.terminal import clean
 
 PATIENCE = 1.0  # seconds without a word
@@ -19,7 +19,7 @@ class Progress:
     """Called with each thing that is looked at; as a context it leaves the line clean."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self.watched = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self.watched = not quiet and is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb"
         self._since = time.monotonic()
         self._what = "reading files"
         self._shown = False

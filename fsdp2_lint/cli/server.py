@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from fsdp2_lint.cli.streams import Failure
+from fsdp2_lint.cli.streams import Failure, refuse_closed
 
 
 @click.command()
@@ -17,6 +17,7 @@ def server() -> int:
     Findings while you type, over all files of the workspace; fixes; the page of a rule on
     hover.
     """
+    refuse_closed("stdin", "stdout")
     try:
         from fsdp2_lint.servers.language import serve
     except ImportError as error:

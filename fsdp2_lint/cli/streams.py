@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TextIO
 
 import click
@@ -54,7 +55,7 @@ def sum_up(message: str) -> None:
 
 
 def deliver(result: str | bytes, output_file: str | None) -> None:
-    """Write results. A reader who has seen enough (``| head``) is no error."""
+    """Write results."""
     if output_file is not None:
         from fsdp2_lint.files.writing import NotWritten, put
 
@@ -65,16 +66,32 @@ def deliver(result: str | bytes, output_file: str | None) -> None:
         except (OSError, ValueError) as error:
             raise Failure(f"{output_file}: cannot be written: {getattr(error, 'strerror', None) or error}") from error
         return
+    with to_stdout() as out:
+        data = _encoded(result, getattr(out, "encoding", None) or "utf-8")
+        out.flush()
+        out.buffer.write(data)
+        out.buffer.flush()
+
+
+@contextmanager
+def to_stdout() -> Iterator[TextIO]:
+    """A reader who has seen enough (``| head``) is no error, and one who never was there (``>&-``) is."""
+    if sys.stdout is None:
+        raise Failure("stdout: cannot be written: it is closed")
     try:
-        data = _encoded(result, getattr(sys.stdout, "encoding", None) or "utf-8")
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        yield sys.stdout
     except BrokenPipeError:
         close_quietly()
     except OSError as error:
         close_quietly()
         raise Failure(f"stdout: cannot be written: {error.strerror or error}") from error
+
+
+def refuse_closed(*names: str) -> None:
+    """Those of the standard streams without which a command can do nothing."""
+    for name in names:
+        if getattr(sys, name) is None:
+            raise Failure(f"{name} is closed, and this command needs it")
 
 
 def _encoded(result: str | bytes, encoding: str) -> bytes:
@@ -89,22 +106,27 @@ def close_quietly() -> None:
         pass
 
 
-def columns(stream: TextIO, environment: Mapping[str, str] = os.environ) -> int | None:
+def is_terminal(stream: TextIO | None) -> bool:
+    """None is what Python has of a stream that the process was started without (``>&-``)."""
+    return stream is not None and stream.isatty()
+
+
+def columns(stream: TextIO | None, environment: Mapping[str, str] = os.environ) -> int | None:
     """How wide a terminal is, as COLUMNS says or else itself; None of what is none, or does not say."""
     said = environment.get("COLUMNS", "")
     try:
-        if not stream.isatty():
+        if stream is None or not stream.isatty():
             return None
         return int(said) if _WIDTH.fullmatch(said) else os.get_terminal_size(stream.fileno()).columns or None
     except (OSError, ValueError):
         return None
 
 
-def use_color(choice: str, stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
+def use_color(choice: str, stream: TextIO | None, environment: Mapping[str, str] = os.environ) -> bool:
     if choice != "auto":
         return choice == "always"
     if environment.get("NO_COLOR"):
         return False
     if environment.get("FORCE_COLOR", "0") != "0" or environment.get("CLICOLOR_FORCE", "0") != "0":
         return True
-    return stream.isatty() and environment.get("TERM") != "dumb"
+    return is_terminal(stream) and environment.get("TERM") != "dumb"

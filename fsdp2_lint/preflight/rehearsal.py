@@ -105,8 +105,8 @@ def _play(part: Part, folder: str, path: list[str], shown: bool) -> None:
     os.dup2(2, 1)
     leave_last_words(part)
     play(part)
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None: the command was started without it
+        stream.flush()
     # What libraries share between processes is given back, or its keeper complains.
     util._run_finalizers()  # type: ignore[attr-defined]
     os._exit(0)  # threads that a library left behind must not keep it alive

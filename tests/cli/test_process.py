@@ -1,4 +1,4 @@
-"""The command as a process: streams that are full or left by their reader, and signals."""
+"""The command as a process: streams that are full, closed or left by their reader, and signals."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,51 @@ def test_a_full_disk_is_one_clear_line(bad: str) -> None:
     assert err.decode() == "error: stdout: cannot be written: No space left on device\n"
 
 
+@pytest.fixture
+def closed() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs a command without some of its streams, as a shell does for ``>&-``."""
+
+    def run(arguments: Sequence[str], *without: str) -> subprocess.CompletedProcess[str]:
+        shell = ["sh", "-c", f'exec "$@" {" ".join(without)}', "sh", *TOOL, *arguments]
+        return subprocess.run(shell, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+
+    return run
+
+
+Closed = Callable[..., "subprocess.CompletedProcess[str]"]
 posix = pytest.mark.skipif(os.name != "posix", reason="needs a shell and signals")
+
+
+@posix
+@pytest.mark.parametrize("arguments", [["check"], ["rules"], ["explain", "FSDP601"], ["check", "--show-files"]])
+def test_results_for_a_closed_stdout_are_said_to_be_lost(closed: Closed, bad: str, arguments: list[str]) -> None:
+    ran = closed([*arguments, bad] if "check" in arguments else arguments, ">&-")
+    assert (ran.returncode, ran.stderr) == (2, "error: stdout: cannot be written: it is closed\n")
+
+
+@posix
+def test_what_goes_into_a_file_needs_no_stdout(closed: Closed, bad: str, tmp_path: Path) -> None:
+    ran = closed(["check", bad, "-o", str(tmp_path / "out.txt")], ">&-")
+    assert (ran.returncode, ran.stderr) == (1, "Found 1 error in 1 file.\n")
+    assert (tmp_path / "out.txt").read_text().startswith("FSDP000 error")
+
+
+@posix
+def test_findings_need_no_stderr(closed: Closed, bad: str) -> None:
+    ran = closed(["check", bad], "2>&-")
+    assert ran.returncode == 1 and ran.stdout.startswith("FSDP000 error")
+
+
+@posix
+@pytest.mark.parametrize(
+    ("arguments", "without", "stream"),
+    [(["check", "-"], "<&-", "stdin"), (["server"], ">&-", "stdout"), (["mcp"], ">&-", "stdout")],
+)
+def test_a_command_that_needs_a_closed_stream_says_so(
+    closed: Closed, arguments: list[str], without: str, stream: str
+) -> None:
+    ran = closed(arguments, without)
+    assert (ran.returncode, ran.stderr) == (2, f"error: {stream} is closed, and this command needs it\n")
 
 
 @posix
