@@ -13,7 +13,8 @@ from fsdp2_lint.errors import UnknownCode
 INVALID, *_ = OWN_CODES
 _TEXTS = {
     INVALID: f"""\
-Python cannot parse the file, so no rule of the contract was judged in it.
+Python cannot parse the file, so no rule of the contract was judged in it. A file that is named is always parsed; of a
+folder, only the files that may lead to FSDP2 are.
 
 fsdp2-lint parses with the Python that it runs on, here {sys.version_info.major}.{sys.version_info.minor}.
 Syntax of newer versions, up to 3.15, is no finding: most of it is read all the same, and of the rest a warning says

@@ -122,6 +122,14 @@ def test_findings_wholly_outside_the_given_files_are_left_out(cli: Cli, engine: 
     assert "FSDP602" in ran.out and "FSDP601" not in ran.out
 
 
+def test_of_a_folder_only_files_that_may_lead_to_fsdp2_are_parsed(cli: Cli, tree: Path) -> None:
+    (tree / "plain.py").write_text("def f(:\n")
+    assert "FSDP000" not in cli("check").out
+    assert "FSDP000" in cli("check", "plain.py").out
+    (tree / "train.py").write_text(f"import plain\n{CANDIDATE}")
+    assert "FSDP000" in cli("check").out
+
+
 @pytest.mark.parametrize(
     ("data", "code", "words"),
     [
