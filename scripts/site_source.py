@@ -26,17 +26,14 @@ from fsdp2_lint.catalogue.codes import OWN_CODES  # noqa: E402
 from fsdp2_lint.catalogue.examples import with_whole_programs  # noqa: E402
 from fsdp2_lint.catalogue.pages import PAGES  # noqa: E402
 from fsdp2_lint.output.catalogue import HUNDREDS  # noqa: E402
-from fsdp2_lint.settings import Settings  # noqa: E402
-from fsdp2_lint.settings.keys import KEYS  # noqa: E402
 from fsdp2_lint.settings.schema import ID, schema  # noqa: E402
 from fsdp2_lint.vocab.rule import Rule  # noqa: E402
 
 FOLDER = "rules/"
 NAMES = {**OWN_CODES, **{rule.code: rule.name for rule in registry.rules()}}
 JUDGES = {"S": "the analysis of the source", "R": "the monitor of a running job", "P": "a rehearsal"}
-_KINDS = {"array": "list of text", "object": "table", "boolean": "true or false", "string": "text"}
-_DEFAULTS = {"array": "`[]`", "object": "`{}`", "boolean": "", "string": "none"}
-SETTINGS_TABLE = "<!-- the table of settings -->"
+# What of the repository pages lead to, for readers on GitHub, and where the site has it.
+ELSEWHERE = {"../rules/README.md": f"{FOLDER}index.md", "../fsdp2_lint/settings/schema.json": "settings.schema.json"}
 LISTED = """# The rules
 
 Each rule has a page here, which `fsdp2-lint explain CODE` prints too. It is judged by **S** the
@@ -60,7 +57,9 @@ def write(folder: Path) -> None:
     shutil.rmtree(docs, ignore_errors=True)
     shutil.copytree(ROOT / "docs", docs)
     for path in sorted(docs.glob("*.md")):
-        text = path.read_text(encoding="utf-8").replace(SETTINGS_TABLE, settings_table())
+        text = path.read_text(encoding="utf-8")
+        for there, here in ELSEWHERE.items():
+            text = text.replace(f"]({there})", f"]({here})")
         path.write_text(linked(text, FOLDER, own=path.name), encoding="utf-8")
     (docs / FOLDER).mkdir()
     for name, text in rules():
@@ -131,17 +130,6 @@ def linked(text: str, folder: str, own: str) -> str:
     parts = _AS_IS.split(text)
     parts[::2] = [_CODE.sub(link, part) for part in parts[::2]]
     return "".join(parts)
-
-
-def settings_table() -> str:
-    """What the settings are, from the module that reads them."""
-    lines = ["| key | what it does | holds | default |", "|---|---|---|---|"]
-    for name, key in KEYS.items():
-        default = _DEFAULTS[key.schema["type"]]
-        value = getattr(Settings(), name.replace("-", "_"))
-        shown = f"`{str(value).lower()}`" if isinstance(value, bool) else default
-        lines.append(f"| [`{name}`](#{name}) | {key.about} | {_KINDS[key.schema['type']]} | {shown} |")
-    return "\n".join(lines)
 
 
 def _entry(code: str) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -40,6 +41,16 @@ def test_each_page_is_in_the_navigation(tmp_path: Path) -> None:
     written = {path.relative_to(tmp_path / "docs").as_posix() for path in (tmp_path / "docs").rglob("*.md")}
     nav = yaml.safe_load((tmp_path / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
     assert set(leaves(nav)) == written
+
+
+def test_each_page_leads_to_files_of_the_site(tmp_path: Path) -> None:
+    """Not to those of the repository, which pages name for readers there."""
+    site_source.write(tmp_path)
+    docs = tmp_path / "docs"
+    for page in docs.glob("*.md"):
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
+            there = (page.parent / target).resolve()
+            assert there.is_relative_to(docs.resolve()) and there.is_file(), f"{page.name}: {target}"
 
 
 def leaves(entry: object) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The JSON Schema of the settings: up to date, and at one with what the tool itself reads."""
+"""The JSON Schema of the settings: up to date, as their table is, and at one with what the tool itself reads."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from fsdp2_lint.files.gitignore import _compiled
 from fsdp2_lint.settings import Settings, _read
 from fsdp2_lint.settings.keys import KEYS, LEVELS
 from fsdp2_lint.settings.schema import schema
+from fsdp2_lint.settings.table import markdown
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "fsdp2_lint" / "settings" / "schema.json"
@@ -31,6 +32,11 @@ def test_the_committed_file_is_up_to_date() -> None:
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert printed.stdout == COMMITTED.read_text(encoding="utf-8"), f"{' '.join(command[1:])} > {COMMITTED}"
     assert printed.stderr == ""
+
+
+def test_the_documentation_has_the_table_of_keys() -> None:
+    text = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    assert f"## All keys\n\n{markdown()}\n\n" in text, "python -m fsdp2_lint.settings.table prints it"
 
 
 def test_it_is_a_schema_and_every_key_is_described() -> None:
