@@ -72,7 +72,8 @@ def listed(prefix: str) -> str:
     if begin is None or begin in named().values():
         return ""
     lines = sorted(f"- {code} {name}" for name, code in named().items() if code.startswith(begin))
-    return "\n".join([f"# {known}: no code, but a prefix of these\n", *lines]) + "\n"
+    title = f"# {known} stands for all rules:" if known == ALL else f"# {known} is a prefix; the rules are:"
+    return "\n".join([f"{title}\n", *lines]) + "\n"
 
 
 def page_if_any(code: str) -> str:

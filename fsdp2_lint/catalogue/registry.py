@@ -128,4 +128,4 @@ def _longest(prefixes: Iterable[str], code: str) -> int:
 
 
 def _no_such(given: str) -> UnknownCode:
-    return UnknownCode(f"{unknown(given.strip())} (`fsdp2-lint rules` lists all)")
+    return UnknownCode(f"{unknown(given.strip())} (`fsdp2-lint explain ALL` lists all)")

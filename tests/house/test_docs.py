@@ -18,7 +18,7 @@ from fsdp2_lint.output import FORMATS
 from fsdp2_lint.settings import settings
 from fsdp2_lint.settings.keys import KEYS
 from fsdp2_lint.settings.schema import ID
-from fsdp2_lint.vocab.finding import DOCS_URL
+from fsdp2_lint.vocab.finding import DOCS_URL, Severity
 
 ROOT = Path(__file__).parents[2]
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
@@ -70,6 +70,14 @@ def test_each_option_of_check_is_mentioned(option: str) -> None:
 def test_each_format_is_described() -> None:
     table = PAGES["ci.md"].split("## All formats")[1]
     assert re.findall(r"^\| `([a-z][a-z-]+)` \|", table, re.MULTILINE) == [*FORMATS]
+
+
+def test_the_changelog_names_all_formats_and_what_is_advice() -> None:
+    text = " ".join((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split())
+    (formats,) = re.findall(r"Output formats (.*?)\.", text)
+    (advice,) = re.findall(r"Advice \((.*?)\) is off by default", text)
+    assert re.findall(r"`([\w-]+)`", formats) == [*FORMATS]
+    assert advice.split(", ") == [rule.code for rule in registry.rules() if rule.severity is Severity.INFO]
 
 
 def test_calls_use_options_that_exist() -> None:
