@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.types import CallToolResult, InputRequiredResult
+from pydantic import ValidationError
 
 from fsdp2_lint.errors import nearest
 from fsdp2_lint.output.terminal import one_line
@@ -16,6 +18,8 @@ LONGEST = 24_000  # characters of one answer, some 6,000 tokens: agents cut long
 LONGEST_LINE = 1_000
 _SENTENCE = 200  # what saying that lines are left out may take
 _LAST = 4  # lines, which are always shown
+_VALUE = 80  # characters of a wrong argument
+_KINDS = {"array": "a list of text", "boolean": "true or false", "string": "text"}
 
 
 def bounded(text: str, how: str = "check fewer paths, or select codes") -> str:
@@ -51,13 +55,39 @@ class Bounded(MCPServer[Any]):
             return await super().call_tool(name, arguments, context)
         except UnexpectedToolError:
             raise
-        except ToolError as error:  # the library's too: what it says of wrong arguments, it says of each
-            raise ToolError(bounded(str(error))) from error.__cause__
+        except ToolError as error:
+            wrong = error.__cause__
+            told = await self._what_is_wrong(name, arguments, wrong) if isinstance(wrong, ValidationError) else error
+            raise ToolError(bounded(str(told))) from wrong
 
     async def _refuse_unknown(self, name: str, arguments: dict[str, Any]) -> None:
-        for tool in await self.list_tools():
-            known = tool.input_schema.get("properties", {})
-            for given in arguments if tool.name == name else ():
-                if given not in known:
-                    hint = nearest(given, known) or f" (known: {', '.join(known)})"
-                    raise ToolError(f"{name} has no argument {one_line(given)}{hint}")
+        known = await self._known(name)
+        for given in arguments if known else ():
+            if given not in known:
+                hint = nearest(given, known) or f" (known: {', '.join(known)})"
+                raise ToolError(f"{name} has no argument {one_line(given)}{hint}")
+
+    async def _what_is_wrong(self, name: str, arguments: dict[str, Any], error: ValidationError) -> str:
+        """In place of the library's words: which argument, what it has to be, and what it is."""
+        known = await self._known(name)
+        told = []
+        for argument in dict.fromkeys(str(each["loc"][0]) for each in error.errors()):
+            came = f"is {_shown(arguments[argument])}" if argument in arguments else "is missing"
+            told.append(f"{argument} has to be {_wanted(known[argument])}, and {came}")
+        return f"{name}: {'; '.join(told)}"
+
+    async def _known(self, name: str) -> dict[str, dict[str, Any]]:
+        """The schema of each argument of a tool."""
+        schemas = {tool.name: tool.input_schema for tool in await self.list_tools()}
+        known: dict[str, dict[str, Any]] = schemas.get(name, {}).get("properties", {})
+        return known
+
+
+def _wanted(schema: dict[str, Any]) -> str:
+    kind, *_ = schema.get("anyOf", [schema])  # null is the other one
+    return _KINDS[kind["type"]]
+
+
+def _shown(value: Any) -> str:
+    text = one_line(json.dumps(value))
+    return text if len(text) <= _VALUE else f"{text[: _VALUE - 1]}…"

@@ -20,7 +20,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
 from fsdp2_lint import __version__
-from fsdp2_lint.catalogue.codes import selected
+from fsdp2_lint.catalogue.codes import split
 from fsdp2_lint.catalogue.pages import in_short, listed, page_of
 from fsdp2_lint.errors import INTERNAL, Refusal, in_words
 from fsdp2_lint.files.discovery import below
@@ -76,9 +76,9 @@ class _Tools:
     async def check(self, ctx: Context, paths: list[str] | None = None, select: list[str] | None = None) -> str:
         """Check files and folders (default: the current folder). One line per finding: place, code, what is wrong,
         the related places, the fix. The last line names this check, for `verify`. `select` takes codes or prefixes
-        such as FSDP6."""
+        such as FSDP6; an empty list judges nothing."""
         real = self._real(paths)
-        asked = replace(self._asked, select=selected(select or ()))  # agents send [] for nothing in particular
+        asked = replace(self._asked, select=split(select) if select is not None else None)
         report = await _run(ctx, lambda run: run(paths or ["."], asked))
         if report.failures and not report.files:
             raise ToolError(_failures(report))

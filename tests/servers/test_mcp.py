@@ -233,14 +233,22 @@ def test_errors_are_bounded_and_arguments_are_those_of_the_tool(project: Path) -
             ({"paths": ["x" * 200_000]}, "cannot be read"),
             ({"paths": [f"/{index}{'x' * 900}" for index in range(300)]}, "lies outside"),
             ({"select": ["x" * 99_000]}, "is not a rule"),
-            ({"paths": [5] * 9_000}, "valid string"),
+            ({"paths": [5] * 9_000}, "check: paths has to be a list of text, and is [5, 5, 5,"),
+            ({"paths": "train.py", "select": 6}, 'text, and is "train.py"; select has to be a list of text, and is 6'),
             ({"path": ["train.py"]}, "check has no argument path; did you mean paths?"),
             ({"y" * 99_000: 1}, "(known: paths, select)"),
         ):
             failed, told = await call(client, "check", **arguments)
             assert failed and len(told) <= bounds.LONGEST and words in told, told[:2000]
-        failed, told = await call(client, "check", select=[""])
-        assert not failed and "Nothing was judged: no code is selected." in told
+        for arguments, words in (
+            ({}, "explain: code has to be text, and is missing"),
+            ({"code": "FSDP601", "examples": "all"}, 'examples has to be true or false, and is "all"'),
+        ):
+            failed, told = await call(client, "explain", **arguments)
+            assert failed and told.endswith(words)
+        for nothing in ([], [""]):
+            failed, told = await call(client, "check", select=nothing)
+            assert not failed and "Nothing was judged: no code is selected." in told
         assert "There was nothing to fix" in (await call(client, "verify", since="s1"))[1]
         failed, told = await call(client, "explain", code="fsdp6")
         assert not failed and "- FSDP601 optimizer-before-sharding\n" in told and "FSDP701" not in told
