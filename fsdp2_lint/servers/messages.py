@@ -19,7 +19,7 @@ _LONGEST_HEADER = 65_536
 _LENGTH = re.compile(rb"Content-Length:[ \t]*([^\r\n]*?)[ \t]*\r?\n\Z", re.IGNORECASE)
 _HEADER = re.compile(rb"[\w-]+:", re.ASCII)
 _NAMES = ("uri", "rootUri", "rootPath", "oldUri", "newUri")
-NOT_JSON, NO_REQUEST, BAD_PARAMS = -32700, -32600, -32602
+NOT_JSON, NO_REQUEST, BAD_PARAMS, TOO_EARLY = -32700, -32600, -32602, -32002
 Refuse = Callable[[Any, int, str], None]
 """Told the id of a request (None where it has none that can be known), a code of the protocol, and words."""
 

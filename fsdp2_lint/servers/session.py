@@ -19,7 +19,7 @@ from fsdp2_lint.servers.actions import Told
 from fsdp2_lint.servers.checks import Checks, Input
 from fsdp2_lint.servers.conversion import Conversion
 from fsdp2_lint.servers.documents import Documents, as_bytes, path_of
-from fsdp2_lint.servers.messages import BAD_PARAMS, Rejected
+from fsdp2_lint.servers.messages import BAD_PARAMS, NO_REQUEST, TOO_EARLY, Rejected
 from fsdp2_lint.servers.moved import change, still
 from fsdp2_lint.servers.progress import Progress
 
@@ -40,6 +40,7 @@ class Server(LanguageServer):
         # editor sends the whole text. One thread is enough, for reading stdin.
         super().__init__("fsdp2-lint", __version__, types.TextDocumentSyncKind.Full, max_workers=1)
         self.asked_to_stop = False
+        self._began = self._over = False  # as far as messages have been read: their effects come later
         self._progress = Progress(self, lambda: self.checks.cancel())
         self.checks = Checks(self._look, self._tell, self._tell_first, self._tell_early, self._progress.tell)
         self._checked: dict[
@@ -52,10 +53,21 @@ class Server(LanguageServer):
         """Raises what is wrong with a request. Of answers the library keeps a list, and takes each off it once."""
         if "method" not in message:
             return
+        if "id" in message:
+            self._in_time(message["method"], message["id"])
         try:
             json.loads(body, object_hook=self.protocol.structure_message)
         except Exception as error:
             raise Rejected(BAD_PARAMS, in_words(error), message.get("id")) from None
+        if "id" in message:
+            self._began, self._over = True, message["method"] == types.SHUTDOWN
+
+    def _in_time(self, method: str, id: Any) -> None:
+        """The library shows a traceback to who asks too early, and leaves without an answer who asks too late."""
+        if not self._began and method != types.INITIALIZE:
+            raise Rejected(TOO_EARLY, "the first request has to be initialize", id)
+        if self._over:
+            raise Rejected(NO_REQUEST, "no request may follow shutdown", id)
 
     @property
     def documents(self) -> Documents:

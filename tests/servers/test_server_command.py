@@ -32,6 +32,22 @@ def test_a_check_loads_nothing_of_it(tmp_path: Path) -> None:
     assert not {"pygls", "lsprotocol", "asyncio", "fsdp2_lint.servers"} & {*ran.stdout.split()}
 
 
+def test_a_request_that_comes_too_early_or_too_late_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("pygls")
+    hover = {"textDocument": {"uri": "file:///x.py"}, "position": {"line": 0, "character": 0}}
+    with wire("server", tmp_path, greeted=False) as server:
+        server.send(server.message(id=1, method="textDocument/hover", params=hover))
+        assert server.until(1)[1]["error"] == {"code": -32002, "message": "the first request has to be initialize"}
+        server.greet()
+        server.send(server.message(id=2, method="shutdown"))
+        server.send(server.message(id=3, method="textDocument/hover", params=hover))
+        told = {each["id"]: each for each in (next(server.answers()), next(server.answers()))}
+        assert told[2]["result"] is None
+        assert told[3]["error"] == {"code": -32600, "message": "no request may follow shutdown"}
+        server.send(server.message(method="exit"))
+        assert server.ended() == 0
+
+
 def test_an_editor_that_writes_null_for_no_parameters(tmp_path: Path) -> None:
     """As libraries do that write each field of a message; the server ends when it is told so."""
     pytest.importorskip("pygls")

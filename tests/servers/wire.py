@@ -20,6 +20,7 @@ class Wire:
     def __init__(self, command: str, folder: Path) -> None:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         self.headers = command == "server"
+        self._folder = folder
         self._server = subprocess.Popen([sys.executable, "-m", "fsdp2_lint", command], cwd=folder, **pipes)
         self._guard = threading.Timer(PATIENCE, self._server.kill)
         self._guard.start()
@@ -84,6 +85,17 @@ class Wire:
             return self.ask("textDocument/hover", **place)
         return self.ask("ping")
 
+    def greet(self) -> None:
+        """What a client says first."""
+        if self.headers:
+            folders = folders_of(self._folder)
+            self.ask("initialize", processId=None, rootUri=None, capabilities={}, workspaceFolders=folders)
+            self.send(self.message(method="initialized", params={}))
+        else:
+            client = {"name": "test", "version": "1"}
+            self.ask("initialize", protocolVersion="2025-03-26", capabilities={}, clientInfo=client)
+            self.send(self.message(method="notifications/initialized"))
+
     def ended(self) -> int:
         """The exit code, once the server has ended by itself."""
         return self._server.wait(PATIENCE)
@@ -99,16 +111,11 @@ def framed(body: bytes, length: object = None) -> bytes:
 
 
 @contextmanager
-def wire(command: str, folder: Path) -> Iterator[Wire]:
+def wire(command: str, folder: Path, *, greeted: bool = True) -> Iterator[Wire]:
     made = Wire(command, folder)
     try:
-        if command == "server":
-            made.ask("initialize", processId=None, rootUri=None, capabilities={}, workspaceFolders=folders_of(folder))
-            made.send(made.message(method="initialized", params={}))
-        else:
-            client = {"name": "test", "version": "1"}
-            made.ask("initialize", protocolVersion="2025-03-26", capabilities={}, clientInfo=client)
-            made.send(made.message(method="notifications/initialized"))
+        if greeted:
+            made.greet()
         yield made
     finally:
         made.end()
