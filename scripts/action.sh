@@ -22,7 +22,7 @@ words() { # splits a text as a shell would, and expands nothing
 
 [[ -z "$version" || "$version" =~ ^[0-9]+(\.[0-9]+)*((a|b|rc|\.post|\.dev)[0-9]+)?$ ]] ||
     stop "version has to be a release such as 0.1.0, and is: $version"
-[[ -d "$folder" ]] || stop "working-directory is no folder: $folder"
+[[ -d "$folder" ]] || stop "working-directory is not a folder: $folder"
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || stop "Python 3.10 or newer is needed"
 
 options=() paths=()

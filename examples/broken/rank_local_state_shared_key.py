@@ -1,6 +1,6 @@
 """All ranks save the state of their random numbers under one key.
 
-Each rank has a seed of its own, so each has another state. DCP takes what is no sharded tensor for the same on all
+Each rank has a seed of its own, so each has another state. DCP takes what is not a sharded tensor for the same on all
 ranks and keeps the value of one. After a load all ranks draw the same numbers. The rank belongs into the key.
 """
 

@@ -17,8 +17,8 @@ Python cannot parse the file, so no rule of the contract was judged in it. A fil
 folder, only the files that may lead to FSDP2 are.
 
 fsdp2-lint parses with the Python that it runs on, here {sys.version_info.major}.{sys.version_info.minor}.
-Syntax of newer versions, up to 3.15, is no finding: most of it is read all the same, and of the rest a warning says
-which Python reads it. If the file is of a Python that is newer still, install fsdp2-lint under that Python, or set
+Syntax of newer versions, up to 3.15, is not a finding: most of it is read all the same, and of the rest a warning
+says which Python reads it. If the file is of a Python that is newer still, install fsdp2-lint under that Python, or set
 `language_version` for the pre-commit hook.
 
 This code cannot be silenced by a comment: comments of a file that is not Python have no place.

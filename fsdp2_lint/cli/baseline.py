@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def with_baseline(options: Options, given: str | None, *, update: bool) -> Asked:
     """What is asked, with the baseline that was named or set. One that is about to be written hides nothing."""
     if update and options.stdin is not None:
-        raise click.UsageError("--update-baseline is about files, and stdin is none")
+        raise click.UsageError("--update-baseline is about files, and stdin is not a file")
     file = _file(options, given) or (options.settings.path(DEFAULT) if update else None)
     if file is None:
         return options.asked

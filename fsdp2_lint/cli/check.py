@@ -76,7 +76,7 @@ def check(
     if chosen and (others := [*chosen[1:], *["--confirm"] * (confirm is not None), *["--statistics"] * statistics]):
         raise click.UsageError(f"{chosen[0]} and {others[0]} exclude each other")
     if add_ignore is not None and options.stdin is not None:
-        raise click.UsageError("--add-ignore writes into files, and stdin is none")
+        raise click.UsageError("--add-ignore writes into files, and stdin is not a file")
     if statistics and output_format not in info.STATISTICS:
         raise click.UsageError(f"--statistics can be shown as {', '.join(info.STATISTICS)}")
     if unsafe_fixes and not (fix or diff):

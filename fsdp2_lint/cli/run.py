@@ -69,7 +69,7 @@ def refuse_absent(kind: str | None, name: str) -> None:
     if kind is None and not os.path.isfile(name):
         raise Failure(f"{name}: no such file")
     if kind == "-m" and not all(part.isidentifier() for part in name.split(".")):
-        raise Failure(f"-m {name}: that is no name of a module")
+        raise Failure(f"-m {name}: that is not the name of a module")
 
 
 def _run_here(options: JobOptions, given: dict[str, Any]) -> int:

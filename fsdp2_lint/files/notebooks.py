@@ -61,11 +61,11 @@ def read(data: bytes) -> Notebook | None:
     try:
         held: Any = json.loads(data)
     except ValueError as error:
-        raise NoNotebook(f"is no notebook: {error}") from None
+        raise NoNotebook(f"is not a notebook: {error}") from None
     except RecursionError:
         raise NoNotebook("is nested too deeply to be a notebook") from None
     if not isinstance(held, dict) or not isinstance(held.get("cells"), list):
-        raise NoNotebook("is no notebook of format 4: it has no list of cells")
+        raise NoNotebook("is not a notebook of format 4: it has no list of cells")
     if _language(held) != "python":
         return None
     if len(held["cells"]) > NOTEBOOK_CELLS:

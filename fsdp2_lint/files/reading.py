@@ -35,7 +35,7 @@ def read(path: str | os.PathLike[str], most: int = FILE_BYTES) -> bytes:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(mode):  # to open a device may do something already
-        raise OSError(errno.EINVAL, "it is no regular file")
+        raise OSError(errno.EINVAL, "it is not a regular file")
     return _all_of(os.open(path, _FLAGS | _AT_ONCE), most)
 
 

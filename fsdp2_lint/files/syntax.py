@@ -81,5 +81,5 @@ def finding(path: str, row: int, column: int, message: str) -> Finding:
         severity=Severity.ERROR,
         message=message,
         primary=Label(site, "Python stops here"),
-        help=f"if the file is right, it needs a newer Python than the {python} that fsdp2-lint runs on",
+        help=f"correct the syntax, or run fsdp2-lint with the Python that the project uses (it ran on {python})",
     )

@@ -70,7 +70,7 @@ def held(path: str) -> bytes | None:
     """What a file holds now; None if there is none. Of what is no file, such as a pipe, nothing is read."""
     try:
         if not stat.S_ISREG(os.lstat(path).st_mode):
-            raise NotWritten(f"{display_path(path)}: cannot be written: it is no regular file")
+            raise NotWritten(f"{display_path(path)}: cannot be written: it is not a regular file")
         with open(path, "rb") as file:
             return file.read()
     except FileNotFoundError:

@@ -70,7 +70,7 @@ class Baseline:
         except OSError as error:
             raise BadSetting(f"{file}: the baseline {reason_of(error)}") from None
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-            raise BadSetting(f"{file}: is no baseline; without this file, {writes} writes one") from None
+            raise BadSetting(f"{file}: is not a baseline; without this file, {writes} writes one") from None
         return cls(file, entries, data)
 
     @cached_property

@@ -147,21 +147,21 @@ def moment_from_json(values: Mapping[str, Any]) -> Moment:
 
 def text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r:.40} is no text")
+        raise TypeError(f"{value!r:.40} is not text")
     return value
 
 
 def _word(value: Any) -> str:
     """A code or a name, which is printed as it is."""
     if not _WORD.fullmatch(text(value)):
-        raise ValueError(f"{value!r:.40} is no word")
+        raise ValueError(f"{value!r:.40} is not a word")
     return str(value)
 
 
 def number(value: Any) -> int:
     """Of rows and the like. Thousands of digits, which JSON may have, cannot even be printed."""
     if not isinstance(value, int):
-        raise TypeError(f"{type(value).__name__} is no number")
+        raise TypeError(f"{type(value).__name__} is not a number")
     if not -_HIGHEST < value < _HIGHEST:
         raise ValueError("a number is too large")
     return value
@@ -173,7 +173,7 @@ def _step(value: Any) -> int | None:
 
 def _table(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise TypeError(f"{value!r:.40} is no table")
+        raise TypeError(f"{value!r:.40} is not a table")
     return value
 
 

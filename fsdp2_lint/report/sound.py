@@ -35,7 +35,7 @@ def is_sound(record: Mapping[str, Any]) -> bool:
 
 def _seconds(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError("is no time")
+        raise TypeError("is not a time")
     return float(value)
 
 
@@ -47,7 +47,7 @@ def _yes(value: Any) -> None:
 def _each(read: Check) -> Check:
     def check(value: Any) -> None:
         if not isinstance(value, list):
-            raise TypeError("is no list")
+            raise TypeError("is not a list")
         for each in value:
             read(each)
 
@@ -56,12 +56,12 @@ def _each(read: Check) -> Check:
 
 def _ranks(value: Any) -> None:
     if not 0 < number(value) <= spans.MOST_RANKS:
-        raise ValueError("is no number of ranks")
+        raise ValueError("is not a number of ranks")
 
 
 def _word(value: Any) -> None:
     if value not in ("violated", "unknown", "upheld"):
-        raise ValueError("is no verdict")
+        raise ValueError("is not a verdict")
 
 
 def _issued(value: Any) -> None:

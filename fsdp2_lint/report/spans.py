@@ -31,7 +31,7 @@ def _parts(first: int, last: int, step: int) -> tuple[str, ...]:
 def from_text(value: object) -> tuple[int, ...]:
     """TypeError or ValueError if it is nothing of that kind, or names more ranks than there are."""
     if not isinstance(value, str):
-        raise TypeError(f"{value!r:.40} is no text")
+        raise TypeError(f"{value!r:.40} is not text")
     return _read(value)
 
 

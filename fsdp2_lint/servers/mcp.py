@@ -127,7 +127,7 @@ class _Tools:
         try:
             real = sorted(os.path.realpath(path) for path in paths or ["."])
         except ValueError as error:
-            raise ToolError(f"a path is none that a file can have: {error}") from None
+            raise ToolError(f"a path cannot name a file: {error}") from None
         for path in real:
             if path != self._folder and not below(path, self._folder):
                 raise ToolError(f"{one_line(path)} lies outside {one_line(self._folder)}, which is served here")

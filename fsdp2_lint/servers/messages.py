@@ -35,9 +35,9 @@ def looked_at(body: bytes) -> dict[str, Any]:
     try:
         held = json.loads(body)
     except (ValueError, RecursionError):
-        raise Rejected(NOT_JSON, "the message is no JSON") from None
+        raise Rejected(NOT_JSON, "the message is not JSON") from None
     if not isinstance(held, dict):
-        raise Rejected(NO_REQUEST, "the message is no object")
+        raise Rejected(NO_REQUEST, "the message is not an object")
     id = held.get("id") if isinstance(held.get("id"), (str, int)) else None
     answer = "result" in held or "error" in held
     if held.get("jsonrpc") != "2.0" or not (answer or isinstance(held.get("method"), str)):
@@ -45,10 +45,10 @@ def looked_at(body: bytes) -> dict[str, Any]:
     if held.get("params", {}) is None:
         del held["params"]
     if not isinstance(held.get("params", {}), dict):
-        raise Rejected(BAD_PARAMS, "the parameters are no object", id)
+        raise Rejected(BAD_PARAMS, "the parameters are not an object", id)
     for name in _paths(held):
         if not _names_a_file(name):
-            raise Rejected(BAD_PARAMS, "a path in it is none that a file can have", id)
+            raise Rejected(BAD_PARAMS, "a path in it cannot name a file", id)
     return held
 
 

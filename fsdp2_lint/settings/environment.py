@@ -36,7 +36,7 @@ def _number(environment: Mapping[str, str], name: str, what: str, least: int) ->
     if not text:
         return None
     if not text.isascii() or not text.isdigit() or len(text) > 18 or int(text) < least:
-        raise BadSetting(f"{name}: {text!r} is no number of {what}; a whole number from {least} is expected")
+        raise BadSetting(f"{name}: {text!r} is not a number of {what}; a whole number from {least} is expected")
     return int(text)
 
 

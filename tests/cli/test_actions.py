@@ -153,7 +153,7 @@ def test_what_comes_from_stdin_is_mended_to_stdout_byte_by_byte(tmp_path: Path, 
 def test_comments_cannot_be_added_to_stdin(tmp_path: Path) -> None:
     (tmp_path / "new.py").write_text("x = 1\n")
     ran = piped(PRIVATE.encode(), "--add-ignore", cwd=tmp_path)
-    assert ran.returncode == 2 and b"--add-ignore writes into files, and stdin is none" in ran.stderr
+    assert ran.returncode == 2 and b"--add-ignore writes into files, and stdin is not a file" in ran.stderr
     assert (tmp_path / "new.py").read_text() == "x = 1\n"
 
 

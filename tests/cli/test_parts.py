@@ -188,7 +188,7 @@ def test_stdin_is_no_file_of_a_baseline(cli: Cli, tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(laid_out(Part(), tmp_path, ""))
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b"")))
     ran = cli("check", "-", "--stdin-filename", HELPER, "--update-baseline")
-    assert ran.code == 2 and "--update-baseline is about files, and stdin is none" in ran.err
+    assert ran.code == 2 and "--update-baseline is about files, and stdin is not a file" in ran.err
     assert not Path("fsdp2-lint-baseline.json").exists()
 
 

@@ -159,7 +159,7 @@ def test_what_is_no_notebook_is_said(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "broken.ipynb"
     file.write_bytes(data)
     report = lint([str(file)])
-    assert len(report.failures) == 1 and "is no notebook" in report.failures[0]
+    assert len(report.failures) == 1 and "is not a notebook" in report.failures[0]
     (tmp_path / "plain.py").write_text("")
     assert lint([str(tmp_path)]).failures == [], "one that says nothing of FSDP2 is nobody's concern"
 

@@ -220,7 +220,7 @@ def test_what_is_nested_too_deeply_or_too_long(name: str, said: Callable[..., Sa
 def test_a_deep_baseline_is_none(said: Callable[..., Said], tmp_path: Path) -> None:
     (tmp_path / "known.json").write_text(DEEP)
     code, _, err = said("--baseline", "known.json")
-    assert code == 2 and "known.json: is no baseline" in err
+    assert code == 2 and "known.json: is not a baseline" in err
 
 
 def test_nothing_reads_as_success_where_nothing_was_checked(said: Callable[..., Said]) -> None:

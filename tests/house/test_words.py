@@ -23,6 +23,9 @@ OURS = {
     "telling": "evidence",
 }
 WORDS = re.compile(rf"\b({'|'.join(OURS)})(e?s|ed|ing)?\b", re.IGNORECASE)
+# "It is no file" in place of "it is not a file". What rules say is their own.
+IS_NO = re.compile(r"(?<!\bthere )(?<!\bThere )\b(?:is|are) no(?:ne)?\b(?! longer)")
+OF_RULES = ("rules", "static", "runtime", "vocab")
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "action.yml", "mkdocs.yml", ".pre-commit-hooks.yaml")),
     *sorted((ROOT / "docs").glob("*.md")),
@@ -65,6 +68,20 @@ def test_messages() -> None:
         if WORDS.search(text.value)
     ]
     assert found == []
+
+
+def test_what_is_not_something() -> None:
+    pages = {path: prose(path.read_text(encoding="utf-8")) for path in PAGES if ROOT / "rules" not in path.parents}
+    found = {path: IS_NO.findall(" ".join(text.split())) for path, text in pages.items()}
+    assert {path: words for path, words in found.items() if words} == {}
+    said = [
+        f"{path.relative_to(ROOT)}:{text.lineno}: {text.value}"
+        for path in MODULES
+        if not {*path.relative_to(ROOT).parts} & {*OF_RULES}
+        for text in messages(ast.parse(path.read_text(encoding="utf-8")))
+        if IS_NO.search(text.value)
+    ]
+    assert said == []
 
 
 @pytest.mark.parametrize("name", COMMANDS)

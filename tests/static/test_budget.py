@@ -74,7 +74,7 @@ def test_what_is_no_number_of_steps(
     assert invoke(["check", str(tmp_path)]) == 2
     out, err = capfd.readouterr()
     assert out == "" and len(err.splitlines()) == 1
-    assert f"{VARIABLE}: {text!r} is no number of steps" in err
+    assert f"{VARIABLE}: {text!r} is not a number of steps" in err
 
 
 def test_a_program_that_is_cut_leaves_nothing_upheld() -> None:

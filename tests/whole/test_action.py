@@ -62,7 +62,7 @@ def test_defaults_are_what_the_documentation_says() -> None:
     [
         ({"version": "0.1.0; touch made"}, "version has to be a release such as 0.1.0, and is: 0.1.0; touch made"),
         ({"version": "-r made"}, "version has to be a release"),
-        ({"folder": "nowhere"}, "working-directory is no folder: nowhere"),
+        ({"folder": "nowhere"}, "working-directory is not a folder: nowhere"),
         ({"args": "--select 'FSDP6"}, "a quote is not closed in: --select 'FSDP6"),
         ({"paths": '"a'}, 'a quote is not closed in: "a'),
         ({"version": "0\n::warning::made"}, "and is: 0 ::warning::made"),

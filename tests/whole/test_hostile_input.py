@@ -46,7 +46,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
 def test_settings_that_are_no_file(name: str, kind: str, cli: Cli) -> None:
     os.mkfifo(name) if kind == "pipe" else os.symlink("/dev/zero", name)
     code, out, err = cli("check")
-    assert (code, out, err.count("\n")) == (2, "", 1) and f"{name}: cannot be read: it is no regular file" in err
+    assert (code, out, err.count("\n")) == (2, "", 1) and f"{name}: cannot be read: it is not a regular file" in err
     assert cli("check", "--isolated")[0] == 1
 
 
@@ -60,7 +60,7 @@ def test_what_may_pin_torch_is_no_file(name: str, cli: Cli) -> None:
 def test_a_gitignore_that_is_no_file_is_said_and_the_rest_checked(cli: Cli) -> None:
     os.mkfifo(".gitignore")
     code, out, err = cli("check")
-    assert code == 1 and "FSDP601" in out and ".gitignore: cannot be read: it is no regular file" in err
+    assert code == 1 and "FSDP601" in out and ".gitignore: cannot be read: it is not a regular file" in err
     assert "Incomplete: 1 warning above." in err
 
 
@@ -74,7 +74,7 @@ def test_a_named_file_that_is_none(target: str, cli: Cli) -> None:
         with socket.socket(socket.AF_UNIX) as made:
             made.bind(target)
     code, out, err = cli("check", target, "train.py")
-    assert code == 2 and "FSDP601" in out and f"{target}: cannot be read: it is no regular file" in err
+    assert code == 2 and "FSDP601" in out and f"{target}: cannot be read: it is not a regular file" in err
 
 
 @pytest.mark.parametrize("option", ["--baseline", "--since"])
@@ -82,7 +82,7 @@ def test_a_baseline_or_a_report_that_is_none(option: str, cli: Cli) -> None:
     os.mkfifo("known.json")
     command = "verify" if option == "--since" else "check"
     code, out, err = cli(command, option, "known.json")
-    assert (code, out) == (2, "") and "it is no regular file" in err
+    assert (code, out) == (2, "") and "it is not a regular file" in err
 
 
 def test_what_the_shell_puts_together_can_still_be_named(cli: Cli) -> None:
@@ -275,7 +275,7 @@ def test_debug_may_be_switched_off(cli: Cli, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_launcher_that_sets_nonsense(name: str, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "first")
     code, out, err = cli("run", "--check", "train.py")
-    assert (code, out) == (2, "") and err.startswith(f"error: {name}: 'first' is no number") and err.count("\n") == 1
+    assert (code, out) == (2, "") and err.startswith(f"error: {name}: 'first' is not a number") and err.count("\n") == 1
 
 
 # What was not seen is counted

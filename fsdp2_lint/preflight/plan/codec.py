@@ -56,7 +56,7 @@ def _object(kind: type, values: Any) -> Any:
 
 def _of(kind: Any, values: Any) -> Any:
     if not isinstance(values, kind) or (kind is int and isinstance(values, bool)):
-        raise ValueError(f"{values!r} is no {kind.__name__}")
+        raise ValueError(f"{values!r} is not a {kind.__name__}")
     return values
 
 

@@ -51,5 +51,5 @@ def layers_from_json(values: Mapping[str, Any]) -> Layers:
 
 def _texts(values: Sequence[Any]) -> tuple[str, ...]:
     if not isinstance(values, (list, tuple)) or not values:
-        raise TypeError("is no list of texts")
+        raise TypeError("is not a list of texts")
     return tuple(map(text, values))
