@@ -27,6 +27,7 @@ ALLOWED = {
     "lsprotocol": ("servers",),
     "pygls": ("servers",),
     "mcp": ("servers",),
+    "pydantic": ("servers",),  # of which mcp's errors about arguments are
 }
 SOURCES = [*sorted(PACKAGE.rglob("*.py")), *sorted((ROOT / "rules").rglob("*.py"))]
 
