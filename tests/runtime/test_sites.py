@@ -73,7 +73,7 @@ over, seen = threading.Event(), set()
 
 def look():
     try:
-        for _ in range(8_000):
+        for _ in range(5_000):
             for each in trail_of_training() + standing()[0]:
                 seen.add((type(each[0]).__name__, type(each[2]).__name__))
     except BaseException as error:
