@@ -145,7 +145,7 @@ class Budget:
     repeats: int = _limit(
         4, "repetitions", "in a pattern that names are matched with", "whether it matches is not known"
     )
-    matched_text: int = _limit(200, "characters", "of a text that a pattern is matched with", "as above")
+    matched_text: int = _limit(100, "characters", "of a text that a pattern is matched with", "as above")
     held_depth: int = _limit(
         3, "fields", "of fields, in which a model is looked for before a call is left out", "it is run"
     )

@@ -12,7 +12,6 @@ from ...domain.path_conditions import TRUE, PathCondition
 from ...domain.relations import Relation
 from ...domain.says import Says
 from ...domain.values import SLICE, Obj, is_each
-from .conditions import objects_in
 from .late_parts import LateParts
 from .left_out import LeftOut, reduced_by_hooks, shardings_unknown
 from .objects import RELATED
@@ -181,13 +180,3 @@ def _asks_for_fsdp1(formula: Formula) -> bool:
         isinstance(atom[1], tuple) and atom[1][0] == "isinst" and "FullyShardedDataParallel" in str(atom[1][2])
         for atom in atoms(formula)
     )
-
-
-def _asks_a_setting(step: AnyStep) -> bool:
-    """Does the path ask about a setting, or how a number that was not calculated compares?"""
-    leaves = (leaf for formula, _ in step.guard.literals for leaf in atoms(formula))
-    return any(leaf[0] == "compared" or any(map(_is_setting, objects_in(leaf))) for leaf in leaves)
-
-
-def _is_setting(obj: Obj) -> bool:
-    return obj.atom.kind == "configuration"
